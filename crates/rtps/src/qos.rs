@@ -1,0 +1,417 @@
+//! Quality of service: every DDS policy as a value, and the request/offered
+//! rules that decide whether a writer and a reader match (DDS 1.4 §2.2.3).
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::time::Duration;
+
+/// All policies of one endpoint. Policies that only one side has (history of a
+/// writer's lifespan, a reader's time filter) are simply ignored on the other.
+#[derive(Clone, PartialEq, Debug)]
+pub struct EndpointQos {
+    /// Whether lost samples are repaired.
+    pub reliability: Reliability,
+    /// How long a reliable write may wait for room.
+    pub max_blocking_time: Duration,
+    /// Whether late joiners get earlier samples.
+    pub durability: Durability,
+    /// How many samples are kept.
+    pub history: History,
+    /// Upper bounds of what is kept, whatever `history` says.
+    pub resource_limits: ResourceLimits,
+    /// The longest expected pause between samples.
+    pub deadline: Duration,
+    /// The age after which a sample is worthless (writers only).
+    pub lifespan: Duration,
+    /// Who proves that a writer is alive.
+    pub liveliness: Liveliness,
+    /// For how long one proof holds.
+    pub lease_duration: Duration,
+    /// Hint of acceptable delay.
+    pub latency_budget: Duration,
+    /// Order of samples of several writers.
+    pub destination_order: DestinationOrder,
+    /// Whether several writers may feed one instance.
+    pub ownership: Ownership,
+    /// Rank among exclusive owners (writers only).
+    pub ownership_strength: i32,
+    /// Coherent and ordered access.
+    pub presentation: Presentation,
+    /// Names of partitions; none means the default partition.
+    pub partition: Vec<String>,
+    /// The shortest wanted pause between samples (readers only).
+    pub time_based_filter: Duration,
+    /// Hint for the transport.
+    pub transport_priority: i32,
+    /// What a durable service keeps for late joiners.
+    pub durability_service: DurabilityService,
+    /// Data representations offered (writers: the first is used) or accepted.
+    /// Empty means XCDR1 alone (XTypes 1.3 §7.6.3.1.1).
+    pub representation: Vec<i16>,
+    /// Free bytes of the application. ROS puts the type hash here.
+    pub user_data: Vec<u8>,
+    /// Free bytes of the topic.
+    pub topic_data: Vec<u8>,
+    /// Free bytes of the publisher or subscriber.
+    pub group_data: Vec<u8>,
+}
+
+/// Data representation id of XCDR version 1.
+pub const XCDR1: i16 = 0;
+/// Data representation id of XML.
+pub const XML: i16 = 1;
+/// Data representation id of XCDR version 2.
+pub const XCDR2: i16 = 2;
+
+impl Default for EndpointQos {
+    /// ROS 2's default: reliable, volatile, keep the last 10.
+    fn default() -> Self {
+        Self {
+            reliability: Reliability::Reliable,
+            max_blocking_time: Duration::from_millis(100),
+            durability: Durability::Volatile,
+            history: History::KeepLast(10),
+            resource_limits: ResourceLimits::default(),
+            deadline: Duration::INFINITE,
+            lifespan: Duration::INFINITE,
+            liveliness: Liveliness::Automatic,
+            lease_duration: Duration::INFINITE,
+            latency_budget: Duration::ZERO,
+            destination_order: DestinationOrder::ByReception,
+            ownership: Ownership::Shared,
+            ownership_strength: 0,
+            presentation: Presentation::default(),
+            partition: Vec::new(),
+            time_based_filter: Duration::ZERO,
+            transport_priority: 0,
+            durability_service: DurabilityService::default(),
+            representation: Vec::new(),
+            user_data: Vec::new(),
+            topic_data: Vec::new(),
+            group_data: Vec::new(),
+        }
+    }
+}
+
+/// RELIABILITY. Ordered by strength.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub enum Reliability {
+    /// Losses are counted, not repaired.
+    BestEffort,
+    /// Losses are repaired as long as the writer keeps the sample.
+    Reliable,
+}
+
+/// DURABILITY. Ordered by strength.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub enum Durability {
+    /// Late joiners start with the next sample.
+    Volatile,
+    /// Late joiners get what the living writer keeps.
+    TransientLocal,
+    /// A service outlives the writer, in memory.
+    Transient,
+    /// A service outlives the writer and the machine's restart.
+    Persistent,
+}
+
+/// HISTORY.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum History {
+    /// The newest samples of each instance; at least one.
+    KeepLast(u32),
+    /// Everything, up to the resource limits.
+    KeepAll,
+}
+
+/// RESOURCE_LIMITS. `None` means the stack's own bound (see `history`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub struct ResourceLimits {
+    /// Samples over all instances.
+    pub max_samples: Option<u32>,
+    /// Instances.
+    pub max_instances: Option<u32>,
+    /// Samples of one instance.
+    pub max_samples_per_instance: Option<u32>,
+}
+
+/// LIVELINESS. Ordered by strength.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub enum Liveliness {
+    /// The middleware proves it.
+    Automatic,
+    /// The application proves it for all writers of the participant.
+    ManualByParticipant,
+    /// The application proves it for each writer.
+    ManualByTopic,
+}
+
+/// DESTINATION_ORDER. Ordered by strength.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub enum DestinationOrder {
+    /// As samples arrive.
+    ByReception,
+    /// As samples were stamped.
+    BySource,
+}
+
+/// OWNERSHIP. Must be equal on both sides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Ownership {
+    /// Every writer is heard.
+    Shared,
+    /// Only the strongest living writer is heard.
+    Exclusive,
+}
+
+/// PRESENTATION.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub struct Presentation {
+    /// 0 instance, 1 topic, 2 group.
+    pub access_scope: u8,
+    /// Sets of changes are seen whole or not at all.
+    pub coherent: bool,
+    /// Changes are seen in their order.
+    pub ordered: bool,
+}
+
+/// DURABILITY_SERVICE.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DurabilityService {
+    /// How long a disposed instance is kept.
+    pub cleanup_delay: Duration,
+    /// What is kept for each instance.
+    pub history: History,
+    /// Bounds of what is kept.
+    pub resource_limits: ResourceLimits,
+}
+
+impl Default for DurabilityService {
+    fn default() -> Self {
+        Self {
+            cleanup_delay: Duration::ZERO,
+            history: History::KeepLast(1),
+            resource_limits: ResourceLimits::default(),
+        }
+    }
+}
+
+/// Names of policies, with the DDS policy id (DDS 1.4 §2.3.3).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+#[repr(u8)]
+pub enum PolicyId {
+    /// DURABILITY.
+    Durability = 2,
+    /// PRESENTATION.
+    Presentation = 3,
+    /// DEADLINE.
+    Deadline = 4,
+    /// LATENCY_BUDGET.
+    LatencyBudget = 5,
+    /// OWNERSHIP.
+    Ownership = 6,
+    /// LIVELINESS.
+    Liveliness = 8,
+    /// PARTITION.
+    Partition = 10,
+    /// RELIABILITY.
+    Reliability = 11,
+    /// DESTINATION_ORDER.
+    DestinationOrder = 12,
+    /// DATA_REPRESENTATION (XTypes).
+    DataRepresentation = 23,
+}
+
+impl PolicyId {
+    /// The policy's name as ROS 2 and DDS write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Durability => "DURABILITY",
+            Self::Presentation => "PRESENTATION",
+            Self::Deadline => "DEADLINE",
+            Self::LatencyBudget => "LATENCY_BUDGET",
+            Self::Ownership => "OWNERSHIP",
+            Self::Liveliness => "LIVELINESS",
+            Self::Partition => "PARTITION",
+            Self::Reliability => "RELIABILITY",
+            Self::DestinationOrder => "DESTINATION_ORDER",
+            Self::DataRepresentation => "DATA_REPRESENTATION",
+        }
+    }
+}
+
+/// The policies in which what a writer offers falls short of what a reader
+/// requests, most telling first; empty when they match.
+pub fn incompatibilities(offered: &EndpointQos, requested: &EndpointQos) -> Vec<PolicyId> {
+    let o = offered;
+    let r = requested;
+    let mut found = Vec::new();
+    let mut need = |met: bool, policy: PolicyId| {
+        if !met {
+            found.push(policy);
+        }
+    };
+    need(o.reliability >= r.reliability, PolicyId::Reliability);
+    need(o.durability >= r.durability, PolicyId::Durability);
+    need(o.deadline <= r.deadline, PolicyId::Deadline);
+    need(
+        o.liveliness >= r.liveliness && o.lease_duration <= r.lease_duration,
+        PolicyId::Liveliness,
+    );
+    need(
+        o.latency_budget <= r.latency_budget,
+        PolicyId::LatencyBudget,
+    );
+    need(o.ownership == r.ownership, PolicyId::Ownership);
+    need(
+        o.destination_order >= r.destination_order,
+        PolicyId::DestinationOrder,
+    );
+    need(
+        presentation_fits(&o.presentation, &r.presentation),
+        PolicyId::Presentation,
+    );
+    need(
+        partitions_meet(&o.partition, &r.partition),
+        PolicyId::Partition,
+    );
+    need(
+        representation_fits(&o.representation, &r.representation),
+        PolicyId::DataRepresentation,
+    );
+    found
+}
+
+fn presentation_fits(offered: &Presentation, requested: &Presentation) -> bool {
+    offered.access_scope >= requested.access_scope
+        && (offered.coherent || !requested.coherent)
+        && (offered.ordered || !requested.ordered)
+}
+
+/// The writer uses the first representation it offers; the reader must accept
+/// that one (XTypes 1.3 §7.6.3.1.2).
+fn representation_fits(offered: &[i16], requested: &[i16]) -> bool {
+    let used = offered.first().copied().unwrap_or(XCDR1);
+    if requested.is_empty() {
+        return used == XCDR1;
+    }
+    requested.contains(&used)
+}
+
+/// Whether two partition lists share a name; either side may use `*` and `?`,
+/// but two patterns never match each other (DDS 1.4 §2.2.3.13).
+pub fn partitions_meet(ours: &[String], theirs: &[String]) -> bool {
+    let ours = or_default(ours);
+    let theirs = or_default(theirs);
+    ours.iter().any(|a| theirs.iter().any(|b| names_meet(a, b)))
+}
+
+fn or_default(names: &[String]) -> Vec<&str> {
+    if names.is_empty() {
+        alloc::vec![""]
+    } else {
+        names.iter().map(String::as_str).collect()
+    }
+}
+
+fn names_meet(a: &str, b: &str) -> bool {
+    let is_pattern = |s: &str| s.contains(['*', '?', '[']);
+    match (is_pattern(a), is_pattern(b)) {
+        (false, false) => a == b,
+        (true, false) => glob(a.as_bytes(), b.as_bytes()),
+        (false, true) => glob(b.as_bytes(), a.as_bytes()),
+        (true, true) => a == b,
+    }
+}
+
+/// Matches `*` and `?` in time bounded by the product of the lengths.
+fn glob(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut p, mut t) = (0, 0);
+    let mut retry: Option<(usize, usize)> = None;
+    while t < text.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                retry = Some((p + 1, t));
+                p += 1;
+            }
+            Some(c) if *c == b'?' || Some(c) == text.get(t) => {
+                p += 1;
+                t += 1;
+            }
+            _ => match retry {
+                Some((after_star, from)) => {
+                    p = after_star;
+                    t = from + 1;
+                    retry = Some((after_star, t));
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern
+        .get(p..)
+        .is_some_and(|rest| rest.iter().all(|c| *c == b'*'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_policy_that_falls_short_is_named() {
+        let requested = EndpointQos::default();
+        let offered = EndpointQos {
+            reliability: Reliability::BestEffort,
+            ..EndpointQos::default()
+        };
+        assert_eq!(
+            incompatibilities(&offered, &requested),
+            [PolicyId::Reliability]
+        );
+        assert!(incompatibilities(&requested, &offered).is_empty());
+
+        let requested = EndpointQos {
+            durability: Durability::TransientLocal,
+            deadline: Duration::from_millis(10),
+            liveliness: Liveliness::ManualByTopic,
+            ..EndpointQos::default()
+        };
+        assert_eq!(
+            incompatibilities(&EndpointQos::default(), &requested),
+            [
+                PolicyId::Durability,
+                PolicyId::Deadline,
+                PolicyId::Liveliness
+            ]
+        );
+    }
+
+    #[test]
+    fn an_xcdr2_writer_needs_a_reader_that_accepts_it() {
+        let writer = EndpointQos {
+            representation: alloc::vec![XCDR2],
+            ..EndpointQos::default()
+        };
+        let old = EndpointQos::default();
+        let new = EndpointQos {
+            representation: alloc::vec![XCDR1, XCDR2],
+            ..EndpointQos::default()
+        };
+        assert_eq!(
+            incompatibilities(&writer, &old),
+            [PolicyId::DataRepresentation]
+        );
+        assert!(incompatibilities(&writer, &new).is_empty());
+        assert!(incompatibilities(&old, &new).is_empty());
+    }
+
+    #[test]
+    fn partitions_meet_by_name_or_pattern_but_not_pattern_to_pattern() {
+        let names = |n: &[&str]| n.iter().map(|s| String::from(*s)).collect::<Vec<_>>();
+        assert!(partitions_meet(&[], &names(&[""])));
+        assert!(partitions_meet(&names(&["robot*"]), &names(&["robot7"])));
+        assert!(!partitions_meet(&names(&["robot*"]), &names(&["*7"])));
+        assert!(!partitions_meet(&names(&["a"]), &[]));
+    }
+}
