@@ -1,0 +1,28 @@
+//! UDP as the RTPS protocol wants it: sockets, interfaces, readiness.
+//!
+//! Everything here is non-blocking except [`Poller::wait`], knows no protocol,
+//! starts no thread and reads no clock. Sending and receiving allocate
+//! nothing. IPv4 and Linux only: RTPS over UDPv4 is what ROS 2 speaks by
+//! default (RTPS 2.5 §9.6.1).
+//!
+//! `unsafe` lives in `sys.rs` alone; the rest goes through rustix, nix and
+//! socket2.
+
+#![deny(unsafe_code)]
+#![deny(missing_docs)]
+
+mod buffers;
+mod interface;
+mod poll;
+mod shutdown;
+#[allow(unsafe_code)]
+mod sys;
+mod udp;
+mod wake;
+
+pub use buffers::{BufferGrant, Grant};
+pub use interface::{Interface, interfaces};
+pub use poll::{EVENTS_DEFAULT, Event, Events, Interest, Poller};
+pub use shutdown::{ShutdownSignal, shutdown_signal};
+pub use udp::{DATAGRAM_BYTES_MAX, Received, SEGMENTS_MAX, UdpSocket};
+pub use wake::Waker;

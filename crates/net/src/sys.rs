@@ -1,0 +1,253 @@
+//! The few calls that the safe crates lack, and all `unsafe` of this crate.
+//!
+//! Sending with a control message without allocating (nix allocates for each),
+//! the MTU of an interface, and signal handlers.
+
+use std::io::{self, IoSlice};
+use std::mem;
+use std::net::SocketAddrV4;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
+
+use nix::libc;
+
+/// What a send says to the kernel beside the bytes.
+#[derive(Clone, Copy)]
+pub(crate) enum Control {
+    /// Cut into datagrams of this many bytes (UDP_SEGMENT).
+    Segments(u16),
+    /// Leave by this interface (IP_PKTINFO).
+    Interface(u32),
+}
+
+/// Control messages of one call: 64 bytes, aligned as `cmsghdr` wants.
+#[repr(C, align(8))]
+#[derive(Default)]
+pub(crate) struct ControlBuffer([u64; 8]);
+
+impl ControlBuffer {
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        let length = mem::size_of_val(&self.0);
+        // SAFETY: u64s are initialised bytes without padding, and the slice
+        // borrows self for its whole life.
+        unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), length) }
+    }
+}
+
+pub(crate) fn send_with(
+    fd: BorrowedFd<'_>,
+    parts: &[IoSlice<'_>],
+    to: SocketAddrV4,
+    control: Control,
+) -> io::Result<usize> {
+    let mut buffer = ControlBuffer::default();
+    let mut address = libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: to.port().to_be(),
+        sin_addr: libc::in_addr {
+            s_addr: u32::from_ne_bytes(to.ip().octets()),
+        },
+        sin_zero: [0; 8],
+    };
+    // SAFETY: msghdr is plain data for which all zeroes is a valid value.
+    let mut message: libc::msghdr = unsafe { mem::zeroed() };
+    message.msg_name = ptr::from_mut(&mut address).cast();
+    message.msg_namelen = mem::size_of_val(&address) as libc::socklen_t;
+    message.msg_iov = parts.as_ptr().cast_mut().cast();
+    message.msg_iovlen = parts.len() as _;
+    message.msg_control = ptr::from_mut(&mut buffer).cast();
+    message.msg_controllen = mem::size_of_val(&buffer) as _;
+    let used = match control {
+        Control::Segments(bytes) => {
+            put_control(&mut message, libc::SOL_UDP, libc::UDP_SEGMENT, bytes)
+        }
+        Control::Interface(index) => {
+            let info = libc::in_pktinfo {
+                ipi_ifindex: index as libc::c_int,
+                ipi_spec_dst: libc::in_addr { s_addr: 0 },
+                ipi_addr: libc::in_addr { s_addr: 0 },
+            };
+            put_control(&mut message, libc::IPPROTO_IP, libc::IP_PKTINFO, info)
+        }
+    };
+    message.msg_controllen = used as _;
+    // SAFETY: address, buffer and parts outlive the call, which only reads
+    // them (std guarantees that IoSlice has iovec's layout); lengths are theirs.
+    let sent = unsafe { libc::sendmsg(fd.as_raw_fd(), &message, libc::MSG_NOSIGNAL) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// Writes one control message to the front of the buffer; returns its space.
+fn put_control<T: Copy>(message: &mut libc::msghdr, level: i32, kind: i32, value: T) -> u32 {
+    let bytes = mem::size_of::<T>() as u32;
+    // SAFETY: CMSG_SPACE computes from a number only.
+    let space = unsafe { libc::CMSG_SPACE(bytes) };
+    assert!(
+        space as usize <= mem::size_of::<ControlBuffer>(),
+        "control fits"
+    );
+    // SAFETY: the buffer is aligned for cmsghdr and, by the assertion above,
+    // long enough for header and value; CMSG_DATA may be unaligned for T,
+    // therefore the unaligned write.
+    unsafe {
+        let header = libc::CMSG_FIRSTHDR(message);
+        (*header).cmsg_level = level;
+        (*header).cmsg_type = kind;
+        (*header).cmsg_len = libc::CMSG_LEN(bytes) as _;
+        libc::CMSG_DATA(header).cast::<T>().write_unaligned(value);
+    }
+    space
+}
+
+/// Tells "the kernel or the device cannot" from other errors.
+///
+/// Seen in Linux' net/ipv4/udp.c: EINVAL or (since 6.x) EMSGSIZE for a segment
+/// above the MTU, EIO for a device without checksum offload, ENOPROTOOPT and
+/// EOPNOTSUPP before 4.18.
+pub(crate) fn segmentation_refused(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::EINVAL | libc::EMSGSIZE | libc::EIO | libc::ENOPROTOOPT | libc::EOPNOTSUPP) => {
+            io::ErrorKind::Unsupported.into()
+        }
+        _ => error,
+    }
+}
+
+/// Reads an interface's MTU in bytes. Not from /sys, which may show another
+/// network namespace.
+pub(crate) fn interface_mtu(name: &str) -> io::Result<u32> {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None)?;
+    // SAFETY: ifreq is plain data for which all zeroes is a valid value.
+    let mut request: libc::ifreq = unsafe { mem::zeroed() };
+    let room = request.ifr_name.len() - 1;
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes().take(room)) {
+        *to = from as libc::c_char;
+    }
+    // SAFETY: SIOCGIFMTU reads the name (terminated by the zero left above)
+    // and writes the int of the union, both inside `request`.
+    let outcome = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU as _, &mut request) };
+    if outcome < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call above succeeded, so this member of the union is set.
+    let mtu = unsafe { request.ifr_ifru.ifru_mtu };
+    u32::try_from(mtu).map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+/// Signals that ask a process to end, and the slot each one has below.
+const SIGNALS: [libc::c_int; 2] = [libc::SIGINT, libc::SIGTERM];
+
+static NOTIFY_FD: AtomicI32 = AtomicI32::new(-1);
+static SIGNAL_COUNT: AtomicU32 = AtomicU32::new(0);
+/// What was installed before us, leaked boxes, read by the handler.
+static PREVIOUS: [AtomicPtr<libc::sigaction>; 2] = [
+    AtomicPtr::new(ptr::null_mut()),
+    AtomicPtr::new(ptr::null_mut()),
+];
+static INSTALLED: AtomicBool = AtomicBool::new(false);
+
+/// Signals seen since the start or the last [`forget_signals`].
+pub(crate) fn signal_count() -> u32 {
+    SIGNAL_COUNT.load(Ordering::Acquire)
+}
+
+/// Counts a shutdown that no signal asked for.
+pub(crate) fn count_request() {
+    SIGNAL_COUNT.fetch_add(1, Ordering::AcqRel);
+}
+
+pub(crate) fn forget_signals() {
+    SIGNAL_COUNT.store(0, Ordering::Release);
+}
+
+/// Installs the handler for SIGINT and SIGTERM; `fd` is an eventfd to ring and
+/// stays open for the life of the process. The caller calls this once.
+///
+/// A signal that is ignored (a shell's background job, nohup) stays ignored.
+pub(crate) fn install_signal_handlers(fd: OwnedFd) -> io::Result<()> {
+    assert!(
+        !INSTALLED.swap(true, Ordering::AcqRel),
+        "installed once per process"
+    );
+    NOTIFY_FD.store(fd.as_raw_fd(), Ordering::Release);
+    mem::forget(fd);
+    for (slot, signal) in SIGNALS.into_iter().enumerate() {
+        // SAFETY: sigaction is plain data for which all zeroes is valid.
+        let mut old: libc::sigaction = unsafe { mem::zeroed() };
+        // SAFETY: a null new action only asks; `old` is ours.
+        if unsafe { libc::sigaction(signal, ptr::null(), &mut old) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        if old.sa_sigaction == libc::SIG_IGN {
+            continue;
+        }
+        PREVIOUS[slot].store(Box::into_raw(Box::new(old)), Ordering::Release);
+        // SAFETY: as above.
+        let mut new: libc::sigaction = unsafe { mem::zeroed() };
+        new.sa_sigaction = on_signal as extern "C" fn(_, _, _) as usize;
+        new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
+        // SAFETY: `new` names a handler that is async-signal-safe (see there)
+        // and PREVIOUS is set before it can run.
+        if unsafe { libc::sigaction(signal, &new, ptr::null_mut()) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+/// Runs in signal context: only atomics, write, sigaction and raise, which are
+/// all async-signal-safe, and errno is put back.
+extern "C" fn on_signal(
+    signal: libc::c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::c_void,
+) {
+    // SAFETY: the thread's own errno.
+    let errno = unsafe { *libc::__errno_location() };
+    let earlier = SIGNAL_COUNT.fetch_add(1, Ordering::AcqRel);
+    let one = 1u64.to_ne_bytes();
+    // SAFETY: the descriptor is an eventfd that is never closed; 8 bytes.
+    unsafe { libc::write(NOTIFY_FD.load(Ordering::Acquire), one.as_ptr().cast(), 8) };
+    let slot = SIGNALS.iter().position(|s| *s == signal).unwrap_or(0);
+    // SAFETY: either null or a leaked box that nobody changes.
+    if let Some(previous) = unsafe { PREVIOUS[slot].load(Ordering::Acquire).as_ref() } {
+        pass_on(signal, info, context, previous, earlier > 0);
+    }
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+/// Calls the handler that was there before us. Where there was none, the first
+/// signal is ours alone and the second kills as if we were not there.
+fn pass_on(
+    signal: libc::c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::c_void,
+    previous: &libc::sigaction,
+    again: bool,
+) {
+    match previous.sa_sigaction {
+        libc::SIG_DFL if again => {
+            // SAFETY: puts the default action back; the raised signal stays
+            // pending until this handler returns, then ends the process.
+            unsafe {
+                libc::sigaction(signal, previous, ptr::null_mut());
+                libc::raise(signal);
+            }
+        }
+        libc::SIG_DFL | libc::SIG_IGN => {}
+        handler if previous.sa_flags & libc::SA_SIGINFO != 0 => {
+            // SAFETY: the kernel would have called it with these arguments;
+            // SA_SIGINFO says that it has this type.
+            let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
+                unsafe { mem::transmute(handler) };
+            handler(signal, info, context);
+        }
+        handler => {
+            // SAFETY: without SA_SIGINFO a handler takes the number alone.
+            let handler: extern "C" fn(libc::c_int) = unsafe { mem::transmute(handler) };
+            handler(signal);
+        }
+    }
+}

@@ -1,0 +1,518 @@
+//! One UDP socket with what RTPS needs of it and nothing else.
+//!
+//! Non-blocking, close-on-exec. Scatter/gather on the way out, so a payload is
+//! never copied to stand behind its header; generic segmentation offload (GSO)
+//! sends up to 64 equal fragments with one system call, its counterpart (GRO)
+//! receives them so. IP fragmentation stays allowed: a datagram above the MTU
+//! is the IP layer's business (RTPS 2.5 §8.4.14.1.2 leaves the size to us).
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use nix::sys::socket::{
+    ControlMessageOwned, MsgFlags, SockaddrIn, getsockopt, recvmsg, setsockopt, sockopt,
+};
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg_addr};
+use socket2::{Domain, InterfaceIndexOrAddress, Protocol, SockAddr, Socket, Type};
+
+use crate::buffers::{self, BufferGrant};
+use crate::interface::Interface;
+use crate::sys;
+
+/// Largest UDP payload over IPv4: 65535 - 20 (IP header) - 8 (UDP header).
+pub const DATAGRAM_BYTES_MAX: usize = 65_507;
+
+/// Most segments in one segmented send (UDP_MAX_SEGMENTS before Linux 6.9).
+pub const SEGMENTS_MAX: usize = 64;
+
+/// A non-blocking IPv4 UDP socket.
+///
+/// All methods take `&self` and may be called from several threads; each
+/// datagram is atomic. Closing is dropping.
+#[derive(Debug)]
+pub struct UdpSocket {
+    socket: Socket,
+    local: SocketAddrV4,
+}
+
+/// What one [`UdpSocket::receive`] brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Bytes written to the front of the buffer.
+    pub len: usize,
+    /// The sender.
+    pub from: SocketAddrV4,
+    /// `Some(n)`: several datagrams of `n` bytes each (the last may be
+    /// shorter) lie back to back, joined by GRO. `None`: one datagram.
+    pub segment_bytes: Option<u16>,
+    /// The interface it came in by, on sockets that ask for it: those of
+    /// [`UdpSocket::bind_multicast`].
+    pub interface_index: Option<u32>,
+    /// The buffer was too small and the rest is lost: drop the datagram.
+    pub truncated: bool,
+}
+
+impl Received {
+    /// Walks the datagrams in `buffer`, the one given to `receive`.
+    pub fn datagrams<'b>(&self, buffer: &'b [u8]) -> impl Iterator<Item = &'b [u8]> + use<'b> {
+        let filled = &buffer[..self.len.min(buffer.len())];
+        let size = self.segment_bytes.map_or(filled.len(), usize::from);
+        filled.chunks(size.max(1))
+    }
+}
+
+impl UdpSocket {
+    /// Opens a socket on `address` and `port` for itself alone (port 0: any).
+    ///
+    /// SO_REUSEADDR is left off: a port that another participant has must be
+    /// refused, since that is how a free participant index is found (RTPS 2.5
+    /// §9.6.2.3).
+    ///
+    /// # Errors
+    /// `AddrInUse` when the port is taken, `AddrNotAvailable` when no interface
+    /// has the address, else the operating system's; each names the address.
+    pub fn bind_unicast(address: Ipv4Addr, port: u16) -> io::Result<Self> {
+        Self::open(SocketAddrV4::new(address, port), |_| Ok(()))
+    }
+
+    /// Opens a socket for datagrams sent to `group`, shared with every other
+    /// process that does so. No group is joined yet: see [`UdpSocket::join`].
+    ///
+    /// Bound to the group's address, so unicast to the same port is not taken
+    /// from anybody. Both SO_REUSEADDR and SO_REUSEPORT are set, since other
+    /// stacks set one or the other and Linux lets only equal ones share.
+    /// Groups joined by other sockets of the host do not leak in
+    /// (IP_MULTICAST_ALL off).
+    ///
+    /// # Errors
+    /// `InvalidInput` when `group` is not a multicast address; `AddrInUse` when
+    /// somebody holds the port exclusively; else the operating system's.
+    pub fn bind_multicast(group: Ipv4Addr, port: u16) -> io::Result<Self> {
+        check_group(group)?;
+        Self::open(SocketAddrV4::new(group, port), |socket| {
+            socket.set_reuse_address(true)?;
+            socket.set_reuse_port(true)?;
+            socket.set_multicast_all_v4(false)?;
+            setsockopt(socket, sockopt::Ipv4PacketInfo, &true)?;
+            Ok(())
+        })
+    }
+
+    fn open(
+        local: SocketAddrV4,
+        prepare: impl FnOnce(&Socket) -> io::Result<()>,
+    ) -> io::Result<Self> {
+        let open = || {
+            let socket = Socket::new(Domain::IPV4, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
+            prepare(&socket)?;
+            socket.bind(&SockAddr::from(local))?;
+            let local = socket.local_addr()?.as_socket_ipv4().unwrap_or(local);
+            Ok(Self { socket, local })
+        };
+        open().map_err(|e: io::Error| io::Error::new(e.kind(), format!("bind UDP {local}: {e}")))
+    }
+
+    /// Joins `group` on one interface; again on the same one is no error.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an address that is no group; the operating system's,
+    /// naming group and interface, e.g. when the interface is gone. On one
+    /// without the MULTICAST flag Linux accepts the join but delivers nothing:
+    /// look at [`Interface::multicast`] first.
+    pub fn join(&self, group: Ipv4Addr, interface: &Interface) -> io::Result<()> {
+        check_group(group)?;
+        let on = InterfaceIndexOrAddress::Index(interface.index);
+        match self.socket.join_multicast_v4_n(&group, &on) {
+            Err(e) if e.kind() == io::ErrorKind::AddrInUse => Ok(()),
+            Err(e) => Err(io::Error::new(
+                e.kind(),
+                format!("join {group} on {}: {e}", interface.name),
+            )),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Leaves `group` on one interface.
+    ///
+    /// # Errors
+    /// `AddrNotAvailable` when it was not joined there.
+    pub fn leave(&self, group: Ipv4Addr, interface: &Interface) -> io::Result<()> {
+        let on = InterfaceIndexOrAddress::Index(interface.index);
+        self.socket.leave_multicast_v4_n(&group, &on).map_err(|e| {
+            io::Error::new(
+                e.kind(),
+                format!("leave {group} on {}: {e}", interface.name),
+            )
+        })
+    }
+
+    /// Asks for kernel buffers and says what was granted; never shrinks them.
+    ///
+    /// Tries the privileged call first (CAP_NET_ADMIN), then the one that is
+    /// clamped by the sysctl that [`BufferGrant::advice`] names.
+    pub fn request_buffers(&self, receive_bytes: usize, send_bytes: usize) -> BufferGrant {
+        buffers::request(&self.socket, receive_bytes, send_bytes)
+    }
+
+    /// Sets how far multicast sent here travels (`ttl` in hops; the kernel's
+    /// default 1 stays in the subnet, 0 on the host) and whether other sockets
+    /// of this host hear it (`loopback`; the kernel's default is true).
+    ///
+    /// # Errors
+    /// The operating system's; none is expected.
+    pub fn set_multicast(&self, ttl: u8, loopback: bool) -> io::Result<()> {
+        self.socket.set_multicast_ttl_v4(ttl.into())?;
+        self.socket.set_multicast_loop_v4(loopback)
+    }
+
+    /// Sends the concatenation of `parts` as one datagram; returns its bytes.
+    ///
+    /// One system call, no copy in user space, no allocation. At most 1024
+    /// parts.
+    ///
+    /// # Errors
+    /// `WouldBlock` when the send buffer is full; message-too-long above
+    /// [`DATAGRAM_BYTES_MAX`]; `NetworkUnreachable` without a route.
+    pub fn send(&self, parts: &[IoSlice<'_>], to: SocketAddrV4) -> io::Result<usize> {
+        let mut none = SendAncillaryBuffer::default();
+        Ok(sendmsg_addr(
+            &self.socket,
+            &to,
+            parts,
+            &mut none,
+            SendFlags::NOSIGNAL,
+        )?)
+    }
+
+    /// As [`UdpSocket::send`], out of one interface whatever the routes say.
+    ///
+    /// For multicast, which would else leave by the default route only.
+    /// Index 0 leaves the choice to the kernel.
+    ///
+    /// # Errors
+    /// As [`UdpSocket::send`]; `NetworkUnreachable` or no-such-device when the
+    /// interface is gone.
+    pub fn send_via(
+        &self,
+        parts: &[IoSlice<'_>],
+        to: SocketAddrV4,
+        interface_index: u32,
+    ) -> io::Result<usize> {
+        sys::send_with(
+            self.as_fd(),
+            parts,
+            to,
+            sys::Control::Interface(interface_index),
+        )
+    }
+
+    /// Sends `parts` as datagrams of `segment_bytes` each, the last one maybe
+    /// shorter, with one system call (UDP_SEGMENT). Segment borders need not
+    /// fall on borders of parts. No allocation.
+    ///
+    /// # Errors
+    /// `Unsupported` when the kernel or the interface cannot, or when a segment
+    /// is larger than the MTU: fall back to [`UdpSocket::send`] per datagram.
+    /// `InvalidInput` for segments of 0 bytes, above [`SEGMENTS_MAX`] of them or
+    /// above [`DATAGRAM_BYTES_MAX`] in total. Else as [`UdpSocket::send`].
+    pub fn send_segmented(
+        &self,
+        parts: &[IoSlice<'_>],
+        segment_bytes: u16,
+        to: SocketAddrV4,
+    ) -> io::Result<usize> {
+        let total: usize = parts.iter().map(|part| part.len()).sum();
+        let segment = usize::from(segment_bytes);
+        if segment == 0 || total > DATAGRAM_BYTES_MAX || total.div_ceil(segment) > SEGMENTS_MAX {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        if total <= segment {
+            return self.send(parts, to);
+        }
+        sys::send_with(
+            self.as_fd(),
+            parts,
+            to,
+            sys::Control::Segments(segment_bytes),
+        )
+        .map_err(sys::segmentation_refused)
+    }
+
+    /// Whether the kernel knows segmented sending. One system call; ask once.
+    pub fn supports_segmentation(&self) -> bool {
+        getsockopt(&self.socket, sockopt::UdpGsoSegment).is_ok()
+    }
+
+    /// Takes one datagram (or several joined by GRO) into `buffer`.
+    ///
+    /// One system call, no allocation. Give [`DATAGRAM_BYTES_MAX`] bytes or
+    /// more: what does not fit is lost and marked in [`Received::truncated`].
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing is waiting; else the operating system's.
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Received> {
+        // Room for GRO's int (24 bytes) and in_pktinfo (32 bytes) with headers.
+        let mut control = sys::ControlBuffer::default();
+        let mut parts = [IoSliceMut::new(buffer)];
+        let message = recvmsg::<SockaddrIn>(
+            self.socket.as_raw_fd(),
+            &mut parts,
+            Some(control.bytes()),
+            MsgFlags::MSG_DONTWAIT,
+        )?;
+        let mut received = Received {
+            len: message.bytes,
+            from: message
+                .address
+                .map_or(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0), Into::into),
+            segment_bytes: None,
+            interface_index: None,
+            truncated: message.flags.contains(MsgFlags::MSG_TRUNC),
+        };
+        for item in message.cmsgs()? {
+            match item {
+                ControlMessageOwned::UdpGroSegments(bytes) => {
+                    received.segment_bytes = u16::try_from(bytes)
+                        .ok()
+                        .filter(|b| usize::from(*b) < received.len);
+                }
+                ControlMessageOwned::Ipv4PacketInfo(info) => {
+                    received.interface_index = u32::try_from(info.ipi_ifindex).ok();
+                }
+                _ => {}
+            }
+        }
+        Ok(received)
+    }
+
+    /// Lets the kernel join datagrams of one sender (UDP_GRO), see
+    /// [`Received::segment_bytes`].
+    ///
+    /// # Errors
+    /// `Unsupported` before Linux 5.0: go on without.
+    pub fn enable_gro(&self) -> io::Result<()> {
+        setsockopt(&self.socket, sockopt::UdpGroSegment, &true)
+            .map_err(|e| sys::segmentation_refused(e.into()))
+    }
+
+    /// The port in use, also when 0 was asked for.
+    pub fn local_port(&self) -> u16 {
+        self.local.port()
+    }
+
+    /// The address and port bound.
+    pub fn local_address(&self) -> SocketAddrV4 {
+        self.local
+    }
+}
+
+impl AsFd for UdpSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn check_group(group: Ipv4Addr) -> io::Result<()> {
+    if group.is_multicast() {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::InvalidInput,
+        format!("{group} is not a multicast group; groups are 224.0.0.0 to 239.255.255.255"),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Events, Poller, interfaces};
+    use std::time::Duration;
+
+    const LOCALHOST: Ipv4Addr = Ipv4Addr::LOCALHOST;
+
+    fn open() -> UdpSocket {
+        UdpSocket::bind_unicast(LOCALHOST, 0).expect("bind 127.0.0.1")
+    }
+
+    /// Loopback delivers within the call, yet the wait keeps the test honest.
+    fn take(socket: &UdpSocket, buffer: &mut [u8]) -> Received {
+        let poller = Poller::new().expect("epoll");
+        poller.add(socket, 0).expect("add");
+        let ready = poller.wait(&mut Events::default(), Some(Duration::from_secs(5)));
+        assert_eq!(ready.expect("wait"), 1, "a datagram arrives");
+        socket.receive(buffer).expect("receive")
+    }
+
+    #[test]
+    fn parts_arrive_as_one_datagram_with_their_sender() {
+        let (a, b) = (open(), open());
+        let parts = [
+            IoSlice::new(b"head"),
+            IoSlice::new(b""),
+            IoSlice::new(b"payload"),
+        ];
+        assert_eq!(a.send(&parts, b.local_address()).expect("send"), 11);
+        let mut buffer = [0u8; 64];
+        let received = take(&b, &mut buffer);
+        assert_eq!(&buffer[..received.len], b"headpayload");
+        assert_eq!(received.from, a.local_address());
+        assert_eq!((received.segment_bytes, received.truncated), (None, false));
+        let empty = b.receive(&mut buffer).expect_err("nothing left");
+        assert_eq!(empty.kind(), io::ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn the_largest_datagram_passes_and_one_byte_more_is_refused() {
+        let (a, b) = (open(), open());
+        let bytes = vec![7u8; DATAGRAM_BYTES_MAX + 1];
+        let fits = IoSlice::new(&bytes[..DATAGRAM_BYTES_MAX]);
+        assert_eq!(
+            a.send(&[fits], b.local_address()).expect("send"),
+            DATAGRAM_BYTES_MAX
+        );
+        let mut buffer = vec![0u8; 65_536];
+        assert_eq!(take(&b, &mut buffer).len, DATAGRAM_BYTES_MAX);
+        let error = a
+            .send(&[IoSlice::new(&bytes)], b.local_address())
+            .expect_err("too long");
+        assert_eq!(error.raw_os_error(), Some(nix::libc::EMSGSIZE));
+    }
+
+    #[test]
+    fn what_does_not_fit_the_buffer_is_marked_truncated() {
+        let (a, b) = (open(), open());
+        a.send(&[IoSlice::new(&[1; 100])], b.local_address())
+            .expect("send");
+        let received = take(&b, &mut [0u8; 10]);
+        assert!(received.truncated);
+        assert_eq!(received.len, 10);
+    }
+
+    #[test]
+    fn a_taken_unicast_port_is_refused_by_name() {
+        let first = open();
+        let error = UdpSocket::bind_unicast(LOCALHOST, first.local_port()).expect_err("taken");
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+        assert!(
+            error
+                .to_string()
+                .contains(&first.local_address().to_string()),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn two_sockets_share_a_group_port_and_a_wrong_group_is_refused() {
+        let group = Ipv4Addr::new(239, 255, 0, 1);
+        let first = UdpSocket::bind_multicast(group, 0).expect("first");
+        let second = UdpSocket::bind_multicast(group, first.local_port()).expect("second");
+        assert_eq!(first.local_port(), second.local_port());
+        let error = UdpSocket::bind_multicast(LOCALHOST, 0).expect_err("no group");
+        assert!(error.to_string().contains("127.0.0.1"), "{error}");
+    }
+
+    #[test]
+    fn multicast_over_loopback_reaches_every_member_with_the_interface() {
+        let lo = interfaces().expect("list").pop().expect("loopback is last");
+        let group = Ipv4Addr::new(239, 255, 0, 2);
+        let first = UdpSocket::bind_multicast(group, 0).expect("first");
+        let second = UdpSocket::bind_multicast(group, first.local_port()).expect("second");
+        let outcomes = [
+            first.join(group, &lo),
+            second.join(group, &lo),
+            first.join(group, &lo),
+        ];
+        if !lo.multicast {
+            // Such a kernel may refuse the join or accept it and deliver nothing.
+            for error in outcomes.into_iter().filter_map(Result::err) {
+                assert!(error.to_string().contains("239.255.0.2 on lo"), "{error}");
+            }
+            return;
+        }
+        outcomes
+            .into_iter()
+            .collect::<io::Result<()>>()
+            .expect("join, twice on one");
+        let sender = open();
+        sender.set_multicast(1, true).expect("options");
+        let to = SocketAddrV4::new(group, first.local_port());
+        assert_eq!(
+            sender
+                .send_via(&[IoSlice::new(b"hello")], to, lo.index)
+                .expect("send"),
+            5
+        );
+        for member in [&first, &second] {
+            let mut buffer = [0u8; 16];
+            let received = take(member, &mut buffer);
+            assert_eq!(&buffer[..received.len], b"hello");
+            assert_eq!(received.interface_index, Some(lo.index));
+        }
+    }
+
+    #[test]
+    fn an_interface_that_does_not_exist_is_an_error_not_a_silent_loss() {
+        let (a, b) = (open(), open());
+        let lost = a.send_via(&[IoSlice::new(b"x")], b.local_address(), 0x7fff_0000);
+        assert!(lost.is_err(), "{lost:?}");
+        let lo = interfaces().expect("list").pop().expect("loopback");
+        a.send_via(&[IoSlice::new(b"y")], b.local_address(), lo.index)
+            .expect("by index");
+        let mut buffer = [0u8; 4];
+        assert_eq!((take(&b, &mut buffer).len, buffer[0]), (1, b'y'));
+    }
+
+    #[test]
+    fn one_segmented_send_arrives_as_equal_datagrams_joined_or_not() {
+        let bytes: Vec<u8> = (0..10_500).map(|i| (i / 1000) as u8).collect();
+        let parts = [IoSlice::new(&bytes[..20]), IoSlice::new(&bytes[20..])];
+        for joined in [false, true] {
+            let (a, b) = (open(), open());
+            if joined && b.enable_gro().is_err() {
+                continue;
+            }
+            match a.send_segmented(&parts, 1000, b.local_address()) {
+                Err(e) if e.kind() == io::ErrorKind::Unsupported => return,
+                outcome => assert_eq!(outcome.expect("send"), bytes.len()),
+            }
+            let (mut buffer, mut sizes, mut whole) = (vec![0u8; 65_536], vec![], vec![]);
+            while whole.len() < bytes.len() {
+                let received = take(&b, &mut buffer);
+                for datagram in received.datagrams(&buffer) {
+                    sizes.push(datagram.len());
+                    whole.extend_from_slice(datagram);
+                }
+            }
+            assert_eq!(whole, bytes, "joined {joined}");
+            assert_eq!(sizes[..10], [1000; 10]);
+            assert_eq!(sizes[10..], [500]);
+        }
+    }
+
+    #[test]
+    fn segment_limits_are_refused_before_the_kernel_sees_them() {
+        let (a, b) = (open(), open());
+        let bytes = vec![0u8; DATAGRAM_BYTES_MAX];
+        for (length, segment) in [(10, 0), (SEGMENTS_MAX + 1, 1), (DATAGRAM_BYTES_MAX, 100)] {
+            let parts = [IoSlice::new(&bytes[..length])];
+            let error = a
+                .send_segmented(&parts, segment, b.local_address())
+                .expect_err("limit");
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        }
+    }
+
+    #[test]
+    fn granted_buffers_are_read_back_and_never_shrink() {
+        let socket = open();
+        let first = socket.request_buffers(300_000, 300_000);
+        assert_eq!(
+            first.advice().is_some(),
+            first.receive.is_clamped() || first.send.is_clamped()
+        );
+        let second = socket.request_buffers(1, 1);
+        assert_eq!(second.receive.got_bytes, first.receive.got_bytes);
+        assert_eq!(second.advice(), None);
+    }
+}
