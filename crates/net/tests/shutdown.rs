@@ -1,0 +1,81 @@
+//! Signals act on a whole process, so each story runs in a child: this test
+//! binary again, told by an environment variable which part to play.
+
+use std::io::{BufRead, BufReader, Lines};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use pteros_net::{Events, Poller, shutdown_signal};
+use rustix::process::{Pid, Signal, kill_process};
+
+const PART: &str = "PTEROS_TEST_SHUTDOWN_PART";
+
+/// The child: prints what it sees until it is killed or told to end.
+#[test]
+fn child() {
+    let Ok(part) = std::env::var(PART) else {
+        return;
+    };
+    let signal = shutdown_signal().expect("install");
+    assert!(std::ptr::eq(signal, shutdown_signal().expect("again")));
+    let poller = Poller::new().expect("epoll");
+    poller.add(signal, 0).expect("add");
+    let mut events = Events::default();
+    println!("ready");
+    while !signal.is_requested() {
+        poller.wait(&mut events, None).expect("wait");
+    }
+    println!("asked");
+    if part == "clears" {
+        signal.clear();
+        println!("cleared {}", signal.is_requested());
+    }
+    while !signal.is_requested() || part == "stays" {
+        let timeout = (part == "stays").then_some(std::time::Duration::from_secs(60));
+        // Level-triggered: readable already, so look at nothing but the kill.
+        poller.wait(&mut Events::default(), timeout).expect("wait");
+    }
+    println!("asked again");
+}
+
+fn start(part: &str) -> (Child, Lines<BufReader<ChildStdout>>) {
+    let mut child = Command::new(std::env::current_exe().expect("own path"))
+        .args(["child", "--exact", "--nocapture"])
+        .env(PART, part)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("start the child");
+    let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    (child, lines)
+}
+
+fn expect(lines: &mut Lines<BufReader<ChildStdout>>, wanted: &str) {
+    let found = lines.any(|line| line.expect("text").ends_with(wanted));
+    assert!(found, "the child ended without saying {wanted:?}");
+}
+
+fn terminate(child: &Child) {
+    kill_process(Pid::from_child(child), Signal::TERM).expect("signal the child");
+}
+
+#[test]
+fn the_first_signal_asks_and_the_second_kills() {
+    let (mut child, mut lines) = start("stays");
+    expect(&mut lines, "ready");
+    terminate(&child);
+    expect(&mut lines, "asked");
+    terminate(&child);
+    let status = child.wait().expect("wait");
+    assert_eq!(status.signal(), Some(Signal::TERM.as_raw()));
+}
+
+#[test]
+fn after_a_clear_the_next_signal_only_asks_again() {
+    let (mut child, mut lines) = start("clears");
+    expect(&mut lines, "ready");
+    terminate(&child);
+    expect(&mut lines, "cleared false");
+    terminate(&child);
+    expect(&mut lines, "asked again");
+    assert!(child.wait().expect("wait").success());
+}
