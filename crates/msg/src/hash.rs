@@ -1,0 +1,208 @@
+//! Type hashes: RIHS01, the fingerprint under which ROS 2 endpoints compare types.
+//!
+//! The hash is the SHA-256 of the type's description as JSON, with fixed key
+//! order, `", "` and `": "` as separators and ASCII only; defaults and comments
+//! do not count. Two types with equal hashes have the same fields in the same
+//! order, all the way down. Source: `rosidl_generator_type_description`, REP 2016.
+
+use crate::describe::{Field, IndividualTypeDescription, TypeDescription};
+use alloc::string::String;
+use core::fmt::{self, Write};
+use core::str::FromStr;
+use sha2::{Digest, Sha256};
+
+/// A type's hash. Displays as `RIHS01_` and 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TypeHash {
+    version: u8,
+    value: [u8; 32],
+}
+
+impl TypeHash {
+    /// A RIHS01 hash with this SHA-256 value.
+    pub const fn rihs01(value: [u8; 32]) -> Self {
+        Self { version: 1, value }
+    }
+
+    /// The standard's version: 1 for RIHS01.
+    pub const fn version(&self) -> u8 {
+        self.version
+    }
+
+    /// The 32 bytes behind the prefix.
+    pub const fn value(&self) -> &[u8; 32] {
+        &self.value
+    }
+}
+
+impl fmt::Display for TypeHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RIHS{:02}_", self.version)?;
+        self.value
+            .iter()
+            .try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for TypeHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Text that is no type hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TypeHashError;
+
+impl fmt::Display for TypeHashError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not a type hash; expected RIHS01_ and 64 hexadecimal digits")
+    }
+}
+
+impl core::error::Error for TypeHashError {}
+
+impl FromStr for TypeHash {
+    type Err = TypeHashError;
+
+    /// Reads `RIHS01_<64 hex digits>`; other versions are refused, since their
+    /// value would mean something else.
+    fn from_str(text: &str) -> Result<Self, TypeHashError> {
+        let digits = text
+            .strip_prefix("RIHS01_")
+            .ok_or(TypeHashError)?
+            .as_bytes();
+        let mut value = [0; 32];
+        if digits.len() != 2 * value.len() {
+            return Err(TypeHashError);
+        }
+        for (byte, pair) in value.iter_mut().zip(digits.chunks_exact(2)) {
+            *byte = hex_digit(pair[0])? << 4 | hex_digit(pair[1])?;
+        }
+        Ok(Self::rihs01(value))
+    }
+}
+
+fn hex_digit(digit: u8) -> Result<u8, TypeHashError> {
+    match digit {
+        b'0'..=b'9' => Ok(digit - b'0'),
+        b'a'..=b'f' => Ok(digit - b'a' + 10),
+        b'A'..=b'F' => Ok(digit - b'A' + 10),
+        _ => Err(TypeHashError),
+    }
+}
+
+/// The hash of a described type. `referenced` must be complete and sorted by
+/// name, as [`InterfaceLibrary::describe`](crate::library::InterfaceLibrary::describe)
+/// gives it.
+pub fn rihs01(description: &TypeDescription) -> TypeHash {
+    let mut hasher = JsonHasher(Sha256::new());
+    // The hasher takes any text, so formatting into it cannot fail.
+    let _ = write_description(&mut hasher, description);
+    TypeHash::rihs01(hasher.0.finalize().into())
+}
+
+/// The exact JSON text that is hashed, for people who look for a difference.
+pub fn hashed_text(description: &TypeDescription) -> String {
+    let mut text = String::new();
+    let _ = write_description(&mut text, description);
+    text
+}
+
+/// Feeds text into SHA-256 as it is written: no JSON is ever stored.
+struct JsonHasher(Sha256);
+
+impl Write for JsonHasher {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.update(text.as_bytes());
+        Ok(())
+    }
+}
+
+fn write_description(out: &mut impl Write, description: &TypeDescription) -> fmt::Result {
+    out.write_str("{\"type_description\": ")?;
+    write_individual(out, &description.type_description)?;
+    out.write_str(", \"referenced_type_descriptions\": [")?;
+    for (index, referenced) in description.referenced.iter().enumerate() {
+        if index > 0 {
+            out.write_str(", ")?;
+        }
+        write_individual(out, referenced)?;
+    }
+    out.write_str("]}")
+}
+
+fn write_individual(out: &mut impl Write, ty: &IndividualTypeDescription) -> fmt::Result {
+    out.write_str("{\"type_name\": ")?;
+    write_json_string(out, &ty.type_name)?;
+    out.write_str(", \"fields\": [")?;
+    for (index, field) in ty.fields.iter().enumerate() {
+        if index > 0 {
+            out.write_str(", ")?;
+        }
+        write_field(out, field)?;
+    }
+    out.write_str("]}")
+}
+
+fn write_field(out: &mut impl Write, field: &Field) -> fmt::Result {
+    let ty = &field.field_type;
+    out.write_str("{\"name\": ")?;
+    write_json_string(out, &field.name)?;
+    write!(
+        out,
+        ", \"type\": {{\"type_id\": {}, \"capacity\": {}, \"string_capacity\": {}, \"nested_type_name\": ",
+        ty.type_id, ty.capacity, ty.string_capacity
+    )?;
+    write_json_string(out, &ty.nested_type_name)?;
+    out.write_str("}}")
+}
+
+/// Names are ASCII by grammar; descriptions from the network may hold anything,
+/// so the rest is escaped as Python's `json.dumps(ensure_ascii=True)` does.
+fn write_json_string(out: &mut impl Write, text: &str) -> fmt::Result {
+    out.write_char('"')?;
+    for c in text.chars() {
+        match c {
+            '"' => out.write_str("\\\"")?,
+            '\\' => out.write_str("\\\\")?,
+            '\n' => out.write_str("\\n")?,
+            '\r' => out.write_str("\\r")?,
+            '\t' => out.write_str("\\t")?,
+            ' '..='~' => out.write_char(c)?,
+            _ => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    write!(out, "\\u{unit:04x}")?;
+                }
+            }
+        }
+    }
+    out.write_char('"')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn a_hash_survives_the_way_through_text() {
+        let text = "RIHS01_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18";
+        let hash: TypeHash = text.parse().unwrap();
+        assert_eq!(hash.to_string(), text);
+        assert_eq!(hash.value()[0], 0xdf);
+    }
+
+    #[test]
+    fn text_that_is_no_hash_is_refused() {
+        for bad in [
+            "",
+            "RIHS01_",
+            "RIHS01_df",
+            "RIHS02_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18",
+            "RIHS01_xf668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18",
+        ] {
+            assert_eq!(bad.parse::<TypeHash>(), Err(TypeHashError), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! A set of interface definitions by name, and the types that follow from them.
+//!
+//! A library holds texts. Describing a type parses what that type needs, adds
+//! the types that ROS 2 derives from services and actions (`_Request`,
+//! `_Event`, `_SendGoal` …) and collects every referenced type. Nothing is
+//! cached: a description costs some tens of microseconds and is made once per
+//! type. A library reads no files itself; see `folder` (feature `std`).
+
+mod derived;
+
+use crate::describe::TypeDescription;
+use crate::hash::{TypeHash, rihs01};
+use crate::schema::{self, InterfaceFile, InterfaceKind, SchemaError, StructSpec};
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+/// Interface definitions by full name (`std_msgs/msg/String`).
+///
+/// Cloning copies names, not static texts, so a program may start from the
+/// standard library and add its own. Holds whatever is put in: the caller
+/// decides how much that is.
+#[derive(Clone, Debug, Default)]
+pub struct InterfaceLibrary {
+    definitions: BTreeMap<String, Definition>,
+}
+
+#[derive(Clone, Debug)]
+struct Definition {
+    text: Cow<'static, str>,
+    origin: Cow<'static, str>,
+}
+
+impl InterfaceLibrary {
+    /// A library without definitions.
+    pub const fn new() -> Self {
+        Self {
+            definitions: BTreeMap::new(),
+        }
+    }
+
+    /// Adds or replaces one definition. `origin` names the text in errors.
+    /// The text is looked at when it is needed, so mistakes show up there.
+    pub fn insert_text(
+        &mut self,
+        package: &str,
+        kind: InterfaceKind,
+        name: &str,
+        text: impl Into<Cow<'static, str>>,
+        origin: impl Into<Cow<'static, str>>,
+    ) {
+        self.definitions.insert(
+            format!("{package}/{kind}/{name}"),
+            Definition {
+                text: text.into(),
+                origin: origin.into(),
+            },
+        );
+    }
+
+    /// Adds everything of `other`, which wins where both know a name.
+    pub fn merge(&mut self, other: &InterfaceLibrary) {
+        for (name, definition) in &other.definitions {
+            self.definitions.insert(name.clone(), definition.clone());
+        }
+    }
+
+    /// Number of definitions.
+    pub fn len(&self) -> usize {
+        self.definitions.len()
+    }
+
+    /// Whether there are no definitions.
+    pub fn is_empty(&self) -> bool {
+        self.definitions.is_empty()
+    }
+
+    /// Full names of all definitions, sorted. Derived types are not listed.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.definitions.keys().map(String::as_str)
+    }
+
+    /// Names of all packages, sorted, each once.
+    pub fn packages(&self) -> Vec<&str> {
+        let mut packages: Vec<&str> = self
+            .names()
+            .filter_map(|name| name.split('/').next())
+            .collect();
+        packages.dedup();
+        packages
+    }
+
+    /// The definition's text as it was put in. `std_msgs/String` is taken for
+    /// `std_msgs/msg/String`, or for the service or action if only that exists.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        let full = self.full_name(name)?;
+        self.definitions.get(&full).map(|found| found.text.as_ref())
+    }
+
+    /// Where the definition came from: a path, or the name its source gave.
+    pub fn origin(&self, name: &str) -> Option<&str> {
+        let full = self.full_name(name)?;
+        self.definitions
+            .get(&full)
+            .map(|found| found.origin.as_ref())
+    }
+
+    /// The full name of a definition written in full or without its kind.
+    pub fn full_name(&self, name: &str) -> Option<String> {
+        if self.definitions.contains_key(name) {
+            return Some(name.to_string());
+        }
+        let (package, short) = name.split_once('/')?;
+        InterfaceKind::ALL
+            .into_iter()
+            .map(|kind| format!("{package}/{kind}/{short}"))
+            .find(|full| self.definitions.contains_key(full))
+    }
+
+    /// Parses one definition.
+    ///
+    /// # Errors
+    /// The name is unknown, or the text has a mistake.
+    pub fn file(&self, name: &str) -> Result<InterfaceFile, LibraryError> {
+        let full = self
+            .full_name(name)
+            .ok_or_else(|| self.unknown(name, None))?;
+        self.parse_full(&full)
+    }
+
+    fn parse_full(&self, full: &str) -> Result<InterfaceFile, LibraryError> {
+        let (package, kind, name) =
+            split_full_name(full).ok_or_else(|| self.unknown(full, None))?;
+        let definition = self
+            .definitions
+            .get(full)
+            .ok_or_else(|| self.unknown(full, None))?;
+        Ok(schema::parse(
+            package,
+            name,
+            kind,
+            &definition.text,
+            &definition.origin,
+        )?)
+    }
+
+    /// Describes a type with all types it refers to: a message, a service, an
+    /// action, or any type derived from those, such as
+    /// `example_interfaces/srv/AddTwoInts_Request`.
+    ///
+    /// # Errors
+    /// A name is unknown, a text has a mistake, or messages contain themselves.
+    pub fn describe(&self, name: &str) -> Result<TypeDescription, LibraryError> {
+        derived::describe(self, name)
+    }
+
+    /// The RIHS01 hash of a type, see [`describe`](Self::describe).
+    ///
+    /// # Errors
+    /// As [`describe`](Self::describe).
+    pub fn type_hash(&self, name: &str) -> Result<TypeHash, LibraryError> {
+        self.describe(name).map(|description| rihs01(&description))
+    }
+
+    /// All types that one definition gives rise to, the definition's own name
+    /// first: 1 for a message, 4 for a service, 13 for an action.
+    ///
+    /// # Errors
+    /// As [`file`](Self::file).
+    pub fn derived_names(&self, name: &str) -> Result<Vec<String>, LibraryError> {
+        let file = self.file(name)?;
+        Ok(derived::names_of(&file))
+    }
+
+    /// The structure that a full type name stands for, written or derived.
+    /// For services and actions themselves that is the structure that ROS 2
+    /// describes them with; no message of that form is ever sent.
+    ///
+    /// # Errors
+    /// As [`describe`](Self::describe).
+    pub fn structure(&self, name: &str) -> Result<StructSpec, LibraryError> {
+        derived::structure(self, name)
+    }
+
+    fn unknown(&self, name: &str, used_by: Option<(&str, u32)>) -> LibraryError {
+        let (package, short) = match (name.split_once('/'), name.rsplit_once('/')) {
+            (Some((package, _)), Some((_, short))) => (package, short),
+            _ => ("", name),
+        };
+        let mut packages_nearby = Vec::new();
+        let mut same_package = false;
+        for known in self.names() {
+            same_package |= known.starts_with(package) && known[package.len()..].starts_with('/');
+            if known
+                .rsplit_once('/')
+                .is_some_and(|(_, last)| last == short)
+            {
+                packages_nearby.push(known.to_string());
+            }
+        }
+        LibraryError::Unknown(Box::new(UnknownInterface {
+            name: name.to_string(),
+            used_by: used_by.map(|(origin, line)| format!("{origin}:{line}")),
+            similar: packages_nearby,
+            package_known: same_package,
+        }))
+    }
+}
+
+/// Takes `std_msgs/msg/String` apart.
+pub fn split_full_name(full: &str) -> Option<(&str, InterfaceKind, &str)> {
+    let mut words = full.split('/');
+    match (words.next(), words.next(), words.next(), words.next()) {
+        (Some(package), Some(kind), Some(name), None)
+            if !package.is_empty() && !name.is_empty() =>
+        {
+            Some((package, InterfaceKind::from_word(kind)?, name))
+        }
+        _ => None,
+    }
+}
+
+/// Why a type could not be described.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LibraryError {
+    /// A definition is missing.
+    Unknown(Box<UnknownInterface>),
+    /// A definition has a mistake.
+    Schema(SchemaError),
+    /// Messages contain themselves; the names in order, the first one again last.
+    Recursive(Vec<String>),
+}
+
+/// A missing definition and what is known about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownInterface {
+    /// The name looked for.
+    pub name: String,
+    /// `file:line` of the field that needs it, if one does.
+    pub used_by: Option<String>,
+    /// Known interfaces with the same last word.
+    pub similar: Vec<String>,
+    /// Whether other interfaces of its package are known.
+    pub package_known: bool,
+}
+
+impl From<SchemaError> for LibraryError {
+    fn from(error: SchemaError) -> Self {
+        Self::Schema(error)
+    }
+}
+
+impl fmt::Display for LibraryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Schema(error) => error.fmt(f),
+            Self::Unknown(unknown) => unknown.fmt(f),
+            Self::Recursive(names) => write!(
+                f,
+                "messages contain themselves: {}; break the circle, for example with an index instead of the message",
+                names.join(" -> ")
+            ),
+        }
+    }
+}
+
+impl fmt::Display for UnknownInterface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = &self.used_by {
+            write!(f, "{place}: ")?;
+        }
+        write!(f, "unknown interface \"{}\"; ", self.name)?;
+        if !self.similar.is_empty() {
+            write!(f, "did you mean {}?", self.similar.join(" or "))
+        } else if !self.name.contains('/') {
+            f.write_str("write it in full, as in std_msgs/msg/String")
+        } else if self.package_known {
+            f.write_str("its package is known but has no such interface: check the spelling")
+        } else {
+            f.write_str(
+                "its package is not among the loaded ones: add its folder, or source its setup file so that AMENT_PREFIX_PATH names it",
+            )
+        }
+    }
+}
+
+impl core::error::Error for LibraryError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn library(definitions: &[(&str, &'static str)]) -> InterfaceLibrary {
+        let mut library = InterfaceLibrary::new();
+        for (full, text) in definitions {
+            let (package, kind, name) = split_full_name(full).unwrap();
+            library.insert_text(package, kind, name, *text, full.to_string());
+        }
+        library
+    }
+
+    #[test]
+    fn names_are_found_with_and_without_their_kind() {
+        let library = library(&[("p/msg/A", "int8 a"), ("p/srv/B", "---")]);
+        assert_eq!(library.full_name("p/A").as_deref(), Some("p/msg/A"));
+        assert_eq!(library.full_name("p/B").as_deref(), Some("p/srv/B"));
+        assert_eq!(library.text("p/msg/A"), Some("int8 a"));
+        assert_eq!(library.full_name("p/C"), None);
+        assert_eq!(library.packages(), ["p"]);
+    }
+
+    #[test]
+    fn a_missing_type_is_reported_where_it_is_used() {
+        let library = library(&[
+            ("p/msg/A", "int8 a\nHeader header"),
+            ("std_msgs/msg/Header", "string frame_id"),
+        ]);
+        let error = library.describe("p/msg/A").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "p/msg/A:2: unknown interface \"p/msg/Header\"; did you mean std_msgs/msg/Header?"
+        );
+        let error = library.describe("q/msg/A").unwrap_err().to_string();
+        assert!(error.contains("did you mean p/msg/A"), "{error}");
+        let error = library.describe("q/msg/Z").unwrap_err().to_string();
+        assert!(error.contains("AMENT_PREFIX_PATH"), "{error}");
+    }
+
+    #[test]
+    fn messages_that_contain_themselves_are_refused() {
+        let library = library(&[("p/msg/A", "B b"), ("p/msg/B", "A[] a")]);
+        let error = library.describe("p/msg/A").unwrap_err();
+        assert!(matches!(&error, LibraryError::Recursive(names) if names.len() == 3));
+        assert!(error.to_string().contains("p/msg/A -> p/msg/B -> p/msg/A"));
+    }
+
+    #[test]
+    fn an_action_gives_rise_to_thirteen_types() {
+        let library = library(&[
+            ("p/action/Go", "int8 a\n---\n---\n"),
+            ("unique_identifier_msgs/msg/UUID", "uint8[16] uuid"),
+            ("builtin_interfaces/msg/Time", "int32 sec\nuint32 nanosec"),
+            (
+                "service_msgs/msg/ServiceEventInfo",
+                "uint8 event_type\nbuiltin_interfaces/Time stamp\nchar[16] client_gid\nint64 sequence_number",
+            ),
+        ]);
+        let names = library.derived_names("p/action/Go").unwrap();
+        assert_eq!(names.len(), 13);
+        for name in names {
+            let described = library.describe(&name).unwrap();
+            assert_eq!(described.type_description.type_name, name);
+            assert!(
+                described
+                    .referenced
+                    .is_sorted_by(|a, b| a.type_name < b.type_name)
+            );
+        }
+    }
+}
