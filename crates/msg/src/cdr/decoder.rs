@@ -1,0 +1,439 @@
+//! Reads CDR from bytes that a stranger may have sent.
+//!
+//! Every length is compared with the bytes that are left before anything is
+//! allocated, so memory use stays within a small multiple of the payload. The
+//! reserve for sequences of messages is bounded in bytes, not elements. Never
+//! panics, never reads outside its slice, and consumes every XCDR2 collection
+//! by its size header.
+
+use super::encapsulation::{Encapsulation, Endian, HEADER_BYTES, Representation};
+use super::error::DecodeError;
+use crate::message::{Decode, WString};
+use crate::plain::{self, Primitive};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// Structures may be nested this deep; ROS types in use reach about 8.
+pub const DEPTH_MAX: u8 = 64;
+
+/// For the `bound` of sequences and strings that have none.
+pub const UNBOUNDED: usize = usize::MAX;
+
+/// Reads values from a slice; see the module.
+pub struct Decoder<'a> {
+    /// From the origin of alignment to the end of the innermost open scope.
+    data: &'a [u8],
+    position: usize,
+    align_mask: usize,
+    representation: Representation,
+    swap: bool,
+    delimited: bool,
+    depth: u8,
+}
+
+/// An open collection or structure; hand it to the method that closes it.
+#[must_use]
+pub struct DecoderScope<'a> {
+    /// The data of the scope outside, when this one has a size of its own.
+    outer: Option<&'a [u8]>,
+}
+
+impl<'a> Decoder<'a> {
+    /// Reads what follows the header of `payload`.
+    #[inline]
+    pub fn from_payload(payload: &'a [u8]) -> Result<Self, DecodeError> {
+        let header = Encapsulation::read(payload)?;
+        let body = payload.get(HEADER_BYTES..).unwrap_or_default();
+        Ok(Self::new(body, header))
+    }
+
+    /// Reads `data`, which has no header, as this header would say.
+    #[inline]
+    pub fn new(data: &'a [u8], header: Encapsulation) -> Self {
+        Self {
+            data,
+            position: 0,
+            align_mask: match header.representation {
+                Representation::Xcdr1 => 7,
+                Representation::Xcdr2 => 3,
+            },
+            representation: header.representation,
+            swap: header.endian != Endian::NATIVE,
+            delimited: header.delimited,
+            depth: 0,
+        }
+    }
+
+    /// Bytes consumed since the end of the header.
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
+    /// Bytes left in the innermost open scope.
+    #[inline]
+    pub fn remaining(&self) -> usize {
+        self.data.len().saturating_sub(self.position)
+    }
+
+    /// Which rules it follows.
+    pub fn representation(&self) -> Representation {
+        self.representation
+    }
+
+    /// Enters a structure: counts depth, reads its size in delimited data.
+    #[inline]
+    pub fn begin_struct(&mut self) -> Result<DecoderScope<'a>, DecodeError> {
+        if self.depth >= DEPTH_MAX {
+            return Err(DecodeError::TooDeep {
+                offset: self.position,
+            });
+        }
+        self.depth += 1;
+        if self.delimited {
+            self.begin_sized()
+        } else {
+            Ok(DecoderScope { outer: None })
+        }
+    }
+
+    /// Leaves it; members that only the sender knows are skipped.
+    #[inline]
+    pub fn end_struct(&mut self, scope: DecoderScope<'a>) {
+        self.depth = self.depth.saturating_sub(1);
+        self.end_collection(scope);
+    }
+
+    /// Opens an array or sequence of strings or messages: XCDR2 has its size.
+    #[inline]
+    pub fn begin_collection(&mut self) -> Result<DecoderScope<'a>, DecodeError> {
+        match self.representation {
+            Representation::Xcdr1 => Ok(DecoderScope { outer: None }),
+            Representation::Xcdr2 => self.begin_sized(),
+        }
+    }
+
+    /// Closes it and goes on behind it, whatever was left inside.
+    #[inline]
+    pub fn end_collection(&mut self, scope: DecoderScope<'a>) {
+        if let Some(outer) = scope.outer {
+            self.position = self.data.len();
+            self.data = outer;
+        }
+    }
+
+    fn begin_sized(&mut self) -> Result<DecoderScope<'a>, DecodeError> {
+        let size = self.u32()? as usize;
+        if size > self.remaining() {
+            return Err(self.ends_early(size));
+        }
+        let outer = self.data;
+        self.data = &outer[..self.position + size];
+        Ok(DecoderScope { outer: Some(outer) })
+    }
+
+    /// One `bool`; anything but 0 and 1 is refused, as Fast CDR and Cyclone do.
+    #[inline]
+    pub fn bool(&mut self) -> Result<bool, DecodeError> {
+        let offset = self.position;
+        match self.u8()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            value => Err(DecodeError::InvalidBool { offset, value }),
+        }
+    }
+
+    /// A `string` of at most `bound` bytes, or [`UNBOUNDED`].
+    ///
+    /// Bytes that are not UTF-8 become U+FFFD, as in rclpy: one bad byte does
+    /// not cost the message. A missing final NUL is forgiven.
+    #[inline]
+    pub fn string(&mut self, bound: usize) -> Result<String, DecodeError> {
+        let bytes = self.string_bytes(bound)?;
+        Ok(match core::str::from_utf8(bytes) {
+            Ok(text) => text.into(),
+            Err(_) => String::from_utf8_lossy(bytes).into_owned(),
+        })
+    }
+
+    /// The bytes of a `string` in place, without the final NUL.
+    #[inline]
+    pub fn string_bytes(&mut self, bound: usize) -> Result<&'a [u8], DecodeError> {
+        let size = self.u32()? as usize;
+        let offset = self.position - 4;
+        let bytes = self.take(size)?;
+        let text = bytes.strip_suffix(&[0]).unwrap_or(bytes);
+        if text.len() > bound {
+            return Err(DecodeError::TooLong {
+                offset,
+                len: text.len(),
+                bound,
+            });
+        }
+        Ok(text)
+    }
+
+    /// A `wstring` of at most `bound` units; see `Encoder::wstring`.
+    pub fn wstring(&mut self, bound: usize) -> Result<WString, DecodeError> {
+        let count = self.sequence_len(4, bound)?;
+        let mut units = Vec::with_capacity(count);
+        for _ in 0..count {
+            let unit = self.u32()?;
+            units.push(
+                u16::try_from(unit).map_err(|_| DecodeError::InvalidWideChar {
+                    offset: self.position - 4,
+                })?,
+            );
+        }
+        Ok(WString(units))
+    }
+
+    /// The element count of a sequence, checked against `bound` and against
+    /// what is left if each element takes at least `element_bytes_min`.
+    #[inline]
+    pub fn sequence_len(
+        &mut self,
+        element_bytes_min: usize,
+        bound: usize,
+    ) -> Result<usize, DecodeError> {
+        let count = self.u32()? as usize;
+        if count > bound {
+            return Err(DecodeError::TooLong {
+                offset: self.position - 4,
+                len: count,
+                bound,
+            });
+        }
+        let needed = count.saturating_mul(element_bytes_min);
+        if needed > self.remaining() {
+            return Err(self.ends_early(needed));
+        }
+        Ok(count)
+    }
+
+    /// `T[N]` of numbers.
+    #[inline]
+    pub fn primitive_array<T: Primitive, const N: usize>(&mut self) -> Result<[T; N], DecodeError> {
+        let mut values = [T::default(); N];
+        self.primitive_slice(&mut values)?;
+        Ok(values)
+    }
+
+    /// Numbers into memory that is already there.
+    #[inline]
+    pub fn primitive_slice<T: Primitive>(&mut self, values: &mut [T]) -> Result<(), DecodeError> {
+        if values.is_empty() {
+            return Ok(());
+        }
+        self.align(size_of::<T>());
+        let bytes = self.take(size_of_val(values))?;
+        plain::bytes_of_mut(values).copy_from_slice(bytes);
+        self.fix_order(values);
+        Ok(())
+    }
+
+    /// `T[]` or `T[<=bound]` of numbers: one allocation, one copy.
+    #[inline]
+    pub fn primitive_sequence<T: Primitive>(
+        &mut self,
+        bound: usize,
+    ) -> Result<Vec<T>, DecodeError> {
+        let count = self.sequence_len(size_of::<T>(), bound)?;
+        self.primitive_vec(count)
+    }
+
+    /// `count` numbers as a vector; `count` is checked against what is left.
+    #[inline]
+    pub fn primitive_vec<T: Primitive>(&mut self, count: usize) -> Result<Vec<T>, DecodeError> {
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        self.align(size_of::<T>());
+        let bytes = self.take(count.saturating_mul(size_of::<T>()))?;
+        let mut values = plain::to_vec(bytes);
+        self.fix_order(&mut values);
+        Ok(values)
+    }
+
+    /// `bool[N]`.
+    #[inline]
+    pub fn bool_array<const N: usize>(&mut self) -> Result<[bool; N], DecodeError> {
+        let bytes = self.take_bools(N)?;
+        let mut values = [false; N];
+        for (value, byte) in values.iter_mut().zip(bytes) {
+            *value = *byte != 0;
+        }
+        Ok(values)
+    }
+
+    /// `bool[]` or `bool[<=bound]`.
+    #[inline]
+    pub fn bool_sequence(&mut self, bound: usize) -> Result<Vec<bool>, DecodeError> {
+        let count = self.sequence_len(1, bound)?;
+        self.bool_vec(count)
+    }
+
+    /// `count` bools as a vector.
+    pub fn bool_vec(&mut self, count: usize) -> Result<Vec<bool>, DecodeError> {
+        let bytes = self.take_bools(count)?;
+        Ok(bytes.iter().map(|byte| *byte != 0).collect())
+    }
+
+    /// `string[N]`, each of at most `string_bound` bytes.
+    pub fn string_array<const N: usize>(
+        &mut self,
+        string_bound: usize,
+    ) -> Result<[String; N], DecodeError> {
+        self.array_with(|input| input.string(string_bound))
+    }
+
+    /// `string[]` or `string[<=bound]`, each of at most `string_bound` bytes.
+    pub fn string_sequence(
+        &mut self,
+        bound: usize,
+        string_bound: usize,
+    ) -> Result<Vec<String>, DecodeError> {
+        self.sequence_with(4, bound, |input| input.string(string_bound))
+    }
+
+    /// `wstring[N]`, each of at most `string_bound` units.
+    pub fn wstring_array<const N: usize>(
+        &mut self,
+        string_bound: usize,
+    ) -> Result<[WString; N], DecodeError> {
+        self.array_with(|input| input.wstring(string_bound))
+    }
+
+    /// `wstring[]` or `wstring[<=bound]`, each of at most `string_bound` units.
+    pub fn wstring_sequence(
+        &mut self,
+        bound: usize,
+        string_bound: usize,
+    ) -> Result<Vec<WString>, DecodeError> {
+        self.sequence_with(4, bound, |input| input.wstring(string_bound))
+    }
+
+    /// `pkg/Message[N]`.
+    pub fn message_array<T: Decode + Default, const N: usize>(
+        &mut self,
+    ) -> Result<[T; N], DecodeError> {
+        self.array_with(T::decode)
+    }
+
+    /// `pkg/Message[]` or `pkg/Message[<=bound]`.
+    pub fn message_sequence<T: Decode>(&mut self, bound: usize) -> Result<Vec<T>, DecodeError> {
+        self.sequence_with(1, bound, T::decode)
+    }
+
+    /// `count` non-primitive elements, each read by `read`; no count on the wire.
+    pub fn elements_with<T>(
+        &mut self,
+        count: usize,
+        mut read: impl FnMut(&mut Self) -> Result<T, DecodeError>,
+    ) -> Result<Vec<T>, DecodeError> {
+        // A count is only a promise, and elements may be larger in memory than
+        // on the wire: the reserve stays in proportion to the bytes present.
+        let reserve_max = self.remaining().saturating_mul(4) / size_of::<T>().max(1) + 1;
+        let mut values = Vec::with_capacity(count.min(reserve_max));
+        for _ in 0..count {
+            values.push(read(self)?);
+        }
+        Ok(values)
+    }
+
+    /// A sequence of non-primitive elements, each read by `read`.
+    pub fn sequence_with<T>(
+        &mut self,
+        element_bytes_min: usize,
+        bound: usize,
+        read: impl FnMut(&mut Self) -> Result<T, DecodeError>,
+    ) -> Result<Vec<T>, DecodeError> {
+        let scope = self.begin_collection()?;
+        let count = self.sequence_len(element_bytes_min, bound)?;
+        let values = self.elements_with(count, read)?;
+        self.end_collection(scope);
+        Ok(values)
+    }
+
+    fn array_with<T: Default, const N: usize>(
+        &mut self,
+        mut read: impl FnMut(&mut Self) -> Result<T, DecodeError>,
+    ) -> Result<[T; N], DecodeError> {
+        let scope = self.begin_collection()?;
+        let mut values: [T; N] = core::array::from_fn(|_| T::default());
+        for value in &mut values {
+            *value = read(self)?;
+        }
+        self.end_collection(scope);
+        Ok(values)
+    }
+
+    fn take_bools(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
+        let start = self.position;
+        let bytes = self.take(count)?;
+        match bytes.iter().position(|byte| *byte > 1) {
+            None => Ok(bytes),
+            Some(index) => Err(DecodeError::InvalidBool {
+                offset: start + index,
+                value: bytes[index],
+            }),
+        }
+    }
+
+    #[inline]
+    fn fix_order<T: Primitive>(&self, values: &mut [T]) {
+        if self.swap {
+            values.iter_mut().for_each(|value| *value = value.swapped());
+        }
+    }
+
+    #[inline]
+    fn align(&mut self, size: usize) {
+        // May step past the end; `take` finds out.
+        self.position += self.position.wrapping_neg() & (size - 1) & self.align_mask;
+    }
+
+    #[inline]
+    fn take(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
+        let rest = self.data.get(self.position..).unwrap_or_default();
+        let Some(bytes) = rest.get(..count) else {
+            return Err(self.ends_early(count));
+        };
+        self.position += count;
+        Ok(bytes)
+    }
+
+    #[inline]
+    fn take_chunk<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        let rest = self.data.get(self.position..).unwrap_or_default();
+        let Some(bytes) = rest.first_chunk::<N>() else {
+            return Err(self.ends_early(N));
+        };
+        self.position += N;
+        Ok(*bytes)
+    }
+
+    #[cold]
+    fn ends_early(&self, needed: usize) -> DecodeError {
+        DecodeError::UnexpectedEnd {
+            offset: self.position,
+            needed,
+        }
+    }
+}
+
+macro_rules! numbers {
+    ($($name:ident)*) => {
+        impl Decoder<'_> {
+            $(
+                #[doc = concat!("One `", stringify!($name), "`.")]
+                #[inline]
+                pub fn $name(&mut self) -> Result<$name, DecodeError> {
+                    self.align(size_of::<$name>());
+                    let value = $name::from_ne_bytes(self.take_chunk()?);
+                    Ok(if self.swap { value.swapped() } else { value })
+                }
+            )*
+        }
+    };
+}
+numbers!(u8 i8 u16 i16 u32 i32 u64 i64 f32 f64);

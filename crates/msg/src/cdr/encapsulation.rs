@@ -1,0 +1,177 @@
+//! The 4-byte header before every payload, and whole payloads.
+//!
+//! ```text
+//!  byte 0..2  encoding, big endian     byte 2..4  options, big endian
+//!  0x0000 CDR_BE   0x0001 CDR_LE       lowest 2 bits: padding bytes added
+//!  0x0006 CDR2_BE  0x0007 CDR2_LE      at the end to reach a multiple of 4
+//!  0x0008 D_CDR2_BE 0x0009 D_CDR2_LE
+//! ```
+//! DDS-XTypes 1.3 §7.6.3.1.2, RTPS 2.5 §10.2.1.2. Parameter lists (0x0002,
+//! 0x0003, 0x000a, 0x000b) carry mutable types, which ROS 2 does not have.
+
+use super::{DecodeError, Decoder, Encoder, TooSmall};
+use crate::message::{Decode, Encode};
+use alloc::vec::Vec;
+
+/// Which version of the CDR rules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Representation {
+    /// The classic encoding, alignment up to 8; what ROS 2 sends.
+    #[default]
+    Xcdr1,
+    /// Alignment up to 4, size headers before collections of non-primitives.
+    Xcdr2,
+}
+
+/// Byte order of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Endian {
+    /// Least significant byte first.
+    Little,
+    /// Most significant byte first.
+    Big,
+}
+
+impl Endian {
+    /// The order of the machine this runs on.
+    pub const NATIVE: Self = if cfg!(target_endian = "little") {
+        Self::Little
+    } else {
+        Self::Big
+    };
+}
+
+/// Size of the header.
+pub const HEADER_BYTES: usize = 4;
+
+/// The header's content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Encapsulation {
+    /// Version of the rules.
+    pub representation: Representation,
+    /// Byte order of what follows.
+    pub endian: Endian,
+    /// Every structure has a size before it (D_CDR2); read, never written.
+    pub delimited: bool,
+    /// Bytes at the end that belong to no value, 0 to 3.
+    pub padding: u8,
+}
+
+impl Encapsulation {
+    /// A plain encoding without padding.
+    pub const fn plain(representation: Representation, endian: Endian) -> Self {
+        Self {
+            representation,
+            endian,
+            delimited: false,
+            padding: 0,
+        }
+    }
+
+    /// Reads the header at the start of a payload.
+    pub fn read(payload: &[u8]) -> Result<Self, DecodeError> {
+        let &[high, low, _, options, ..] = payload else {
+            return Err(DecodeError::NoHeader);
+        };
+        let (representation, delimited) = match (high, low & !1) {
+            (0, 0) => (Representation::Xcdr1, false),
+            (0, 6) => (Representation::Xcdr2, false),
+            (0, 8) => (Representation::Xcdr2, true),
+            _ => {
+                let id = u16::from_be_bytes([high, low]);
+                return Err(DecodeError::UnsupportedEncoding { id });
+            }
+        };
+        Ok(Self {
+            representation,
+            endian: if low & 1 == 1 {
+                Endian::Little
+            } else {
+                Endian::Big
+            },
+            delimited,
+            padding: options & 3,
+        })
+    }
+
+    /// The header as bytes.
+    pub const fn to_bytes(self) -> [u8; HEADER_BYTES] {
+        let base = match (self.representation, self.delimited) {
+            (Representation::Xcdr1, _) => 0,
+            (Representation::Xcdr2, false) => 6,
+            (Representation::Xcdr2, true) => 8,
+        };
+        let little = matches!(self.endian, Endian::Little) as u8;
+        [0, base | little, 0, self.padding & 3]
+    }
+}
+
+/// The size of [`to_payload`]'s result, without making it.
+pub fn payload_len<M: Encode + ?Sized>(message: &M, representation: Representation) -> usize {
+    let mut counter = Encoder::counting(representation);
+    message.encode(&mut counter);
+    HEADER_BYTES + counter.len().next_multiple_of(4)
+}
+
+/// A message as payload: header, value, padding to a multiple of 4.
+///
+/// Little endian. The exact size is counted first, so there is one allocation.
+pub fn to_payload<M: Encode + ?Sized>(message: &M, representation: Representation) -> Vec<u8> {
+    let mut payload = Vec::with_capacity(payload_len(message, representation));
+    let mut header = Encapsulation::plain(representation, Endian::Little);
+    payload.extend_from_slice(&header.to_bytes());
+    message.encode(&mut Encoder::to_vec(
+        &mut payload,
+        representation,
+        Endian::Little,
+    ));
+    header.padding = padding_of(payload.len());
+    payload.resize(payload.len() + usize::from(header.padding), 0);
+    if let Some(start) = payload.first_chunk_mut() {
+        *start = header.to_bytes();
+    }
+    payload
+}
+
+/// As [`to_payload`], into memory that is already there (shared memory).
+///
+/// Returns the payload's size; allocates nothing. When `memory` is too small
+/// its content is unspecified and the error tells the size needed.
+pub fn to_payload_slice<M: Encode + ?Sized>(
+    message: &M,
+    representation: Representation,
+    memory: &mut [u8],
+) -> Result<usize, TooSmall> {
+    let (start, rest) = memory.split_at_mut(HEADER_BYTES.min(memory.len()));
+    let mut encoder = Encoder::to_slice(rest, representation, Endian::Little);
+    message.encode(&mut encoder);
+    let len = encoder.len();
+    let needed = HEADER_BYTES + len.next_multiple_of(4);
+    let (Ok(start), Some(padding)) = (
+        <&mut [u8; HEADER_BYTES]>::try_from(start),
+        rest.get_mut(len..needed - HEADER_BYTES),
+    ) else {
+        return Err(TooSmall { needed });
+    };
+    padding.fill(0);
+    let mut header = Encapsulation::plain(representation, Endian::Little);
+    header.padding = padding_of(len);
+    *start = header.to_bytes();
+    Ok(needed)
+}
+
+/// Reads a message from a payload with header; bytes after it are ignored.
+pub fn from_payload<M: Decode>(payload: &[u8]) -> Result<M, DecodeError> {
+    decode_payload(payload).map(|(message, _)| message)
+}
+
+/// As [`from_payload`], also telling where the value ended in the payload.
+pub fn decode_payload<M: Decode>(payload: &[u8]) -> Result<(M, usize), DecodeError> {
+    let mut decoder = Decoder::from_payload(payload)?;
+    let message = M::decode(&mut decoder)?;
+    Ok((message, HEADER_BYTES + decoder.position()))
+}
+
+fn padding_of(len: usize) -> u8 {
+    (len.next_multiple_of(4) - len) as u8
+}

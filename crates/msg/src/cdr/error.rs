@@ -1,0 +1,86 @@
+//! What can be wrong with a payload; a peer's mistake, never ours.
+
+use core::fmt;
+
+/// Why a payload is not the value it should be.
+///
+/// Offsets count from the end of the encapsulation header. The sample is to be
+/// dropped and counted; nothing was allocated beyond a small multiple of the
+/// payload's own size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecodeError {
+    /// Shorter than the 4-byte encapsulation header.
+    NoHeader,
+    /// The header names an encoding that ROS 2 types do not use (parameter
+    /// lists, XML, or something unknown).
+    UnsupportedEncoding {
+        /// The header's first two bytes.
+        id: u16,
+    },
+    /// The value goes on where the payload ends.
+    UnexpectedEnd {
+        /// Where the missing part should begin.
+        offset: usize,
+        /// Bytes it needs; for lists the least that all elements can take.
+        needed: usize,
+    },
+    /// A sequence or string exceeds the bound of its type.
+    TooLong {
+        /// Where its length stands.
+        offset: usize,
+        /// The length on the wire.
+        len: usize,
+        /// The bound of the type.
+        bound: usize,
+    },
+    /// A boolean is neither 0 nor 1.
+    InvalidBool {
+        /// Where it stands.
+        offset: usize,
+        /// What stands there.
+        value: u8,
+    },
+    /// A wide string holds a unit above 0xFFFF.
+    InvalidWideChar {
+        /// Where it stands.
+        offset: usize,
+    },
+    /// Structures are nested deeper than [`super::DEPTH_MAX`].
+    TooDeep {
+        /// Where the innermost begins.
+        offset: usize,
+    },
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::NoHeader => f.write_str("payload is shorter than its 4-byte header"),
+            Self::UnsupportedEncoding { id } => write!(
+                f,
+                "payload encoding {id:#06x} is not plain or delimited CDR, which ROS 2 types use"
+            ),
+            Self::UnexpectedEnd { offset, needed } => write!(
+                f,
+                "payload ends early: {needed} more bytes expected at offset {offset}"
+            ),
+            Self::TooLong { offset, len, bound } => write!(
+                f,
+                "length {len} at offset {offset} exceeds the type's bound {bound}"
+            ),
+            Self::InvalidBool { offset, value } => {
+                write!(f, "boolean at offset {offset} is {value}, not 0 or 1")
+            }
+            Self::InvalidWideChar { offset } => {
+                write!(f, "wide character at offset {offset} exceeds 0xffff")
+            }
+            Self::TooDeep { offset } => write!(
+                f,
+                "structure at offset {offset} is nested deeper than {}",
+                super::DEPTH_MAX
+            ),
+        }
+    }
+}
+
+impl core::error::Error for DecodeError {}

@@ -1,0 +1,26 @@
+//! CDR, the bytes of a message: XCDR1 and XCDR2 in both byte orders.
+//!
+//! A payload is a 4-byte encapsulation header and one value; alignment counts
+//! from the end of the header. ROS 2 speaks XCDR1, little endian. Written:
+//! plain CDR of either version; read: also delimited CDR2. Sources: DDS-XTypes
+//! 1.3 §7.4.3 (encodings), §7.6.3.1.2 (header and padding count).
+//!
+//! Decoding trusts nothing: every length is compared with what is left of the
+//! payload before memory is asked for, and whatever follows the value is
+//! ignored, so that types may grow.
+
+mod decoder;
+mod encapsulation;
+mod encoder;
+mod error;
+
+pub use decoder::{DEPTH_MAX, Decoder, DecoderScope, UNBOUNDED};
+pub use encapsulation::{
+    Encapsulation, Endian, HEADER_BYTES, Representation, decode_payload, from_payload, payload_len,
+    to_payload, to_payload_slice,
+};
+pub use encoder::{Encoder, EncoderScope, TooSmall};
+pub use error::DecodeError;
+
+#[cfg(test)]
+mod tests;

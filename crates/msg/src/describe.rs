@@ -1,0 +1,96 @@
+//! The model of `type_description_interfaces`: what a ROS 2 type is made of.
+//!
+//! One description holds a type's fields and every type that it refers to, at
+//! any depth. It is what RIHS01 hashes are computed from, what
+//! `~/get_type_description` answers with, and all that a dynamic message
+//! needs. These are plain values: nothing here checks that names resolve;
+//! `dynamic::DynamicType::new` does.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// A type with everything it refers to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TypeDescription {
+    /// The type itself.
+    pub type_description: IndividualTypeDescription,
+    /// All types reachable from it, sorted by name, each once.
+    pub referenced: Vec<IndividualTypeDescription>,
+}
+
+/// One type's name and fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IndividualTypeDescription {
+    /// For example `geometry_msgs/msg/Twist`.
+    pub type_name: String,
+    /// In the order in which they are serialized.
+    pub fields: Vec<Field>,
+}
+
+/// One field of a type.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Field {
+    /// For example `linear`.
+    pub name: String,
+    /// What it holds.
+    pub field_type: FieldType,
+    /// As text; empty for none. Lists look like `(1, 2)` or `('a', 'b')`.
+    pub default_value: String,
+}
+
+/// What a field holds; the numbers of `type_description_interfaces/FieldType`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldType {
+    /// An element type of [`type_id`], plus a multiple of 48 for collections.
+    pub type_id: u8,
+    /// Elements of an array, or the bound of a bounded sequence; else 0.
+    pub capacity: u64,
+    /// Bound of a bounded string in characters; else 0.
+    pub string_capacity: u64,
+    /// The nested type's name; else empty.
+    pub nested_type_name: String,
+}
+
+/// Element types and collection offsets of [`FieldType::type_id`].
+pub mod type_id {
+    /// A message type, named by `nested_type_name`.
+    pub const NESTED: u8 = 1;
+    /// `int8`.
+    pub const INT8: u8 = 2;
+    /// `uint8`, also `.msg` `char`.
+    pub const UINT8: u8 = 3;
+    /// `int16`.
+    pub const INT16: u8 = 4;
+    /// `uint16`.
+    pub const UINT16: u8 = 5;
+    /// `int32`.
+    pub const INT32: u8 = 6;
+    /// `uint32`.
+    pub const UINT32: u8 = 7;
+    /// `int64`.
+    pub const INT64: u8 = 8;
+    /// `uint64`.
+    pub const UINT64: u8 = 9;
+    /// `float32`.
+    pub const FLOAT: u8 = 10;
+    /// `float64`.
+    pub const DOUBLE: u8 = 11;
+    /// `bool`.
+    pub const BOOLEAN: u8 = 15;
+    /// `byte`.
+    pub const BYTE: u8 = 16;
+    /// Unbounded `string`.
+    pub const STRING: u8 = 17;
+    /// Unbounded `wstring`.
+    pub const WSTRING: u8 = 18;
+    /// `string<=N`.
+    pub const BOUNDED_STRING: u8 = 21;
+    /// `wstring<=N`.
+    pub const BOUNDED_WSTRING: u8 = 22;
+    /// Added to an element type for `T[N]`.
+    pub const ARRAY: u8 = 48;
+    /// Added to an element type for `T[<=N]`.
+    pub const BOUNDED_SEQUENCE: u8 = 96;
+    /// Added to an element type for `T[]`.
+    pub const UNBOUNDED_SEQUENCE: u8 = 144;
+}

@@ -1,0 +1,1 @@
+//! Messages whose type is known at run time only.

@@ -1,0 +1,29 @@
+//! Everything about a ROS 2 message type, without a clock, socket or thread.
+//!
+//! - [`message`]: the traits that generated types implement
+//! - [`cdr`]: the bytes on the wire, XCDR1 and XCDR2
+//! - [`plain`]: slices of numbers as bytes; the only `unsafe` here
+//! - [`describe`]: what a type is made of, as `type_description_interfaces` says
+//! - [`dynamic`]: messages whose type is known at run time only; YAML, JSON, CSV
+//!
+//! `no_std` with `alloc`. The feature `std` adds what reads text and folders.
+
+#![no_std]
+#![deny(missing_docs)]
+#![deny(unsafe_code)]
+
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
+pub mod cdr;
+pub mod describe;
+pub mod dynamic;
+pub mod hash;
+pub mod message;
+#[allow(unsafe_code)]
+pub mod plain;
+pub mod schema;
+
+pub use cdr::{Representation, from_payload, to_payload};
+pub use message::{Action, BoundError, Decode, Encode, Message, Service, WString};

@@ -1,0 +1,215 @@
+//! What a Rust type must offer to travel as a ROS 2 message.
+//!
+//! Generated code implements these traits; users name them in bounds at most.
+//! Also the two spellings of a type's name: ROS's `std_msgs/msg/String` and
+//! DDS's `std_msgs::msg::dds_::String_` (ROS 2's topic and service name
+//! mapping design), and `WString`, since Rust has no UTF-16 string.
+
+use crate::cdr::{DecodeError, Decoder, Encoder};
+use crate::describe::TypeDescription;
+use crate::hash::TypeHash;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// Writes itself as CDR.
+pub trait Encode {
+    /// Appends one value, without an encapsulation header.
+    ///
+    /// Cannot fail: a fixed buffer that is too small only counts on, see
+    /// [`Encoder::finish`].
+    fn encode(&self, out: &mut Encoder<'_>);
+}
+
+/// Reads itself from CDR.
+pub trait Decode: Sized {
+    /// Reads one value, without an encapsulation header.
+    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError>;
+}
+
+/// A ROS 2 message type.
+pub trait Message:
+    Encode + Decode + Clone + Default + PartialEq + fmt::Debug + Send + Sync + 'static
+{
+    /// For example `std_msgs/msg/String`.
+    const TYPE_NAME: &'static str;
+    /// The RIHS01 hash that ROS 2 announces for the type.
+    const TYPE_HASH: TypeHash;
+
+    /// The type's fields and all types it refers to; built on first use.
+    fn type_description() -> &'static TypeDescription;
+
+    /// Checks the bounds of `T[<=N]`, `string<=N` and `wstring<=N` fields.
+    ///
+    /// Publishing calls it; types without bounds keep this default.
+    fn check_bounds(&self) -> Result<(), BoundError> {
+        Ok(())
+    }
+}
+
+/// A ROS 2 service type.
+pub trait Service: 'static {
+    /// What a client sends.
+    type Request: Message;
+    /// What a server answers.
+    type Response: Message;
+    /// What service introspection publishes.
+    type Event: Message;
+    /// For example `example_interfaces/srv/AddTwoInts`.
+    const TYPE_NAME: &'static str;
+    /// The service's own RIHS01 hash.
+    const TYPE_HASH: TypeHash;
+}
+
+/// A ROS 2 action type.
+pub trait Action: 'static {
+    /// What a client asks for.
+    type Goal: Message;
+    /// What it gets in the end.
+    type Result: Message;
+    /// What it gets meanwhile.
+    type Feedback: Message;
+    /// The service `_action/send_goal`.
+    type SendGoal: Service;
+    /// The service `_action/get_result`.
+    type GetResult: Service;
+    /// The message on `_action/feedback`.
+    type FeedbackMessage: Message;
+    /// For example `example_interfaces/action/Fibonacci`.
+    const TYPE_NAME: &'static str;
+    /// The action's own RIHS01 hash.
+    const TYPE_HASH: TypeHash;
+}
+
+/// A string or sequence is longer than its type allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoundError {
+    /// Field path, for example `points[3].label`.
+    pub field: String,
+    /// Elements (or characters) found.
+    pub len: usize,
+    /// Elements (or characters) allowed.
+    pub bound: usize,
+}
+
+impl BoundError {
+    /// Fails when `len` exceeds `bound`.
+    pub fn check(field: &str, len: usize, bound: usize) -> Result<(), Self> {
+        if len <= bound {
+            return Ok(());
+        }
+        Err(Self {
+            field: field.into(),
+            len,
+            bound,
+        })
+    }
+
+    /// Puts an outer field's name before the path.
+    pub fn within(mut self, outer: &str) -> Self {
+        self.field = format!("{outer}.{}", self.field);
+        self
+    }
+}
+
+impl fmt::Display for BoundError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "field \"{}\" holds {} elements, its type allows at most {}",
+            self.field, self.len, self.bound
+        )
+    }
+}
+
+impl core::error::Error for BoundError {}
+
+/// A ROS `wstring`: UTF-16 code units, valid or not, as they travel.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WString(pub Vec<u16>);
+
+impl From<&str> for WString {
+    fn from(text: &str) -> Self {
+        Self(text.encode_utf16().collect())
+    }
+}
+
+impl From<String> for WString {
+    fn from(text: String) -> Self {
+        text.as_str().into()
+    }
+}
+
+/// Unpaired surrogates show as U+FFFD.
+impl fmt::Display for WString {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write;
+        char::decode_utf16(self.0.iter().copied())
+            .try_for_each(|c| f.write_char(c.unwrap_or(char::REPLACEMENT_CHARACTER)))
+    }
+}
+
+impl fmt::Debug for WString {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&format!("{self}"), f)
+    }
+}
+
+/// `std_msgs/msg/String` becomes `std_msgs::msg::dds_::String_`.
+///
+/// A name without a `/` is returned with the marks but without a namespace.
+pub fn dds_type_name(ros: &str) -> String {
+    match ros.rsplit_once('/') {
+        Some((namespace, name)) => format!("{}::dds_::{name}_", namespace.replace('/', "::")),
+        None => format!("dds_::{ros}_"),
+    }
+}
+
+/// `std_msgs::msg::dds_::String_` becomes `std_msgs/msg/String`.
+///
+/// `None` when the name is not one that ROS 2 makes.
+pub fn ros_type_name(dds: &str) -> Option<String> {
+    let (namespace, name) = dds.rsplit_once("::")?;
+    let namespace = namespace.strip_suffix("::dds_")?;
+    let name = name.strip_suffix('_')?;
+    if namespace.is_empty() || name.is_empty() {
+        return None;
+    }
+    Some(format!("{}/{name}", namespace.replace("::", "/")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn type_names_map_both_ways() {
+        for (ros, dds) in [
+            ("std_msgs/msg/String", "std_msgs::msg::dds_::String_"),
+            (
+                "example_interfaces/srv/AddTwoInts_Request",
+                "example_interfaces::srv::dds_::AddTwoInts_Request_",
+            ),
+        ] {
+            assert_eq!(dds_type_name(ros), dds);
+            assert_eq!(ros_type_name(dds).as_deref(), Some(ros));
+        }
+        for foreign in [
+            "HelloWorld",
+            "a::b::C",
+            "a::dds_::C",
+            "::dds_::C_",
+            "a::dds_::_",
+        ] {
+            assert_eq!(ros_type_name(foreign), None, "{foreign}");
+        }
+    }
+
+    #[test]
+    fn wide_strings_show_broken_surrogates_as_replacement() {
+        assert_eq!(WString::from("naïve 🦉").to_string(), "naïve 🦉");
+        assert_eq!(WString(alloc::vec![0x41, 0xd800]).to_string(), "A\u{fffd}");
+    }
+}
