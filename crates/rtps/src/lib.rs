@@ -16,3 +16,8 @@ pub mod locator;
 pub mod qos;
 pub mod seq;
 pub mod time;
+mod defrag;
+pub mod history;
+pub mod interval;
+mod reorder;
+pub mod timer;

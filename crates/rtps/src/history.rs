@@ -1,0 +1,256 @@
+//! Changes, and what a writer keeps of them in order of sequence number
+//! (RTPS 2.5 §8.4.2, HistoryCache; DDS 1.4 §2.2.3.18–19).
+//!
+//! A ring sorted by number. Numbers may be missing (skipped, expired, replaced
+//! within their instance); absent means irrelevant, and readers are told by
+//! GAP. Payloads are shared, never copied.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use bytes::Bytes;
+
+use crate::id::Guid;
+use crate::seq::{SampleIdentity, SequenceNumber};
+use crate::time::{Instant, Timestamp};
+
+/// What a change says about its instance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub enum ChangeKind {
+    /// New data.
+    #[default]
+    Alive,
+    /// The instance is gone.
+    Disposed,
+    /// The writer no longer writes the instance.
+    Unregistered,
+    /// Both.
+    DisposedUnregistered,
+}
+
+/// One change as a reader delivers it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CacheChange {
+    /// What it says about its instance.
+    pub kind: ChangeKind,
+    /// Who wrote it.
+    pub writer: Guid,
+    /// Its number at that writer.
+    pub sequence: SequenceNumber,
+    /// When the writer says it was written.
+    pub source_timestamp: Option<Timestamp>,
+    /// The serialized sample with its encapsulation header; for endings of
+    /// instances the serialized key, or nothing.
+    pub payload: Bytes,
+    /// The hash of the instance's key, if the writer sent it.
+    pub key_hash: Option<[u8; 16]>,
+    /// The request this replies to, or the reply's own relation (DDS-RPC).
+    pub related: Option<SampleIdentity>,
+    /// When its lifespan ends; [`Instant::FAR_FUTURE`] if never. Counted from
+    /// reception, so wall clocks that differ do no harm.
+    pub expires_at: Instant,
+}
+
+/// One change as the writer keeps it.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub sequence: SequenceNumber,
+    pub kind: ChangeKind,
+    pub payload: Bytes,
+    pub source_timestamp: Option<Timestamp>,
+    pub related: Option<SampleIdentity>,
+    pub key_hash: Option<[u8; 16]>,
+    /// The only reader it is meant for.
+    pub only_for: Option<Guid>,
+    /// When its lifespan ends.
+    pub expires_at: Instant,
+    /// Fixed when it is first sent, so that fragments repaired later mean the
+    /// same bytes to every reader. Zero until then.
+    pub fragment_size: u16,
+}
+
+impl Change {
+    /// What it weighs against the byte limits.
+    pub fn weight(&self) -> usize {
+        self.payload.len().saturating_add(Self::OVERHEAD_BYTES)
+    }
+
+    /// Bookkeeping of one change, counted so that empty samples have a weight.
+    pub const OVERHEAD_BYTES: usize = size_of::<Self>();
+}
+
+/// Changes in order of their numbers.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    changes: VecDeque<Change>,
+    bytes: usize,
+    /// Numbers per instance, for keyed writers only.
+    instances: BTreeMap<[u8; 16], VecDeque<SequenceNumber>>,
+    /// Changes that are not `Alive`.
+    endings: usize,
+}
+
+impl History {
+    pub fn len(&self) -> usize {
+        self.changes.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether some change ends an instance.
+    pub fn has_endings(&self) -> bool {
+        self.endings > 0
+    }
+
+    pub fn first(&self) -> Option<&Change> {
+        self.changes.front()
+    }
+
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Change> {
+        self.changes.iter()
+    }
+
+    /// Appends a change; its number is higher than all before.
+    pub fn push(&mut self, change: Change) {
+        debug_assert!(
+            self.changes
+                .back()
+                .is_none_or(|last| last.sequence < change.sequence)
+        );
+        self.bytes = self.bytes.saturating_add(change.weight());
+        self.endings += usize::from(change.kind != ChangeKind::Alive);
+        if let Some(key) = change.key_hash {
+            self.instances
+                .entry(key)
+                .or_default()
+                .push_back(change.sequence);
+        }
+        self.changes.push_back(change);
+    }
+
+    /// Where `sequence` is, or would be. O(1) while no number is missing,
+    /// O(log n) otherwise.
+    fn position(&self, sequence: SequenceNumber) -> Result<usize, usize> {
+        let Some(front) = self.changes.front() else {
+            return Err(0);
+        };
+        let Ok(guess) = usize::try_from(sequence.0.saturating_sub(front.sequence.0)) else {
+            return Err(0);
+        };
+        match self.changes.get(guess) {
+            Some(change) if change.sequence == sequence => Ok(guess),
+            _ => self
+                .changes
+                .binary_search_by_key(&sequence, |change| change.sequence),
+        }
+    }
+
+    pub fn find(&self, sequence: SequenceNumber) -> Option<&Change> {
+        self.changes.get(self.position(sequence).ok()?)
+    }
+
+    pub fn find_mut(&mut self, sequence: SequenceNumber) -> Option<&mut Change> {
+        let at = self.position(sequence).ok()?;
+        self.changes.get_mut(at)
+    }
+
+    /// The first change numbered `sequence` or higher.
+    pub fn from(&self, sequence: SequenceNumber) -> Option<&Change> {
+        let at = self.position(sequence).unwrap_or_else(|at| at);
+        self.changes.get(at)
+    }
+
+    /// How many changes are numbered `sequence` or higher.
+    pub fn count_from(&self, sequence: SequenceNumber) -> usize {
+        let at = self.position(sequence).unwrap_or_else(|at| at);
+        self.changes.len().saturating_sub(at)
+    }
+
+    /// The number with which the last `count` changes begin.
+    pub fn start_of_last(&self, count: usize) -> Option<SequenceNumber> {
+        let at = self.changes.len().saturating_sub(count);
+        self.changes.get(at).map(|change| change.sequence)
+    }
+
+    pub fn pop_first(&mut self) -> Option<Change> {
+        let first = self.changes.pop_front()?;
+        self.forget(&first);
+        Some(first)
+    }
+
+    pub fn remove(&mut self, sequence: SequenceNumber) -> Option<Change> {
+        let at = self.position(sequence).ok()?;
+        if at == 0 {
+            return self.pop_first();
+        }
+        let change = self.changes.remove(at)?;
+        self.forget(&change);
+        Some(change)
+    }
+
+    fn forget(&mut self, change: &Change) {
+        self.bytes = self.bytes.saturating_sub(change.weight());
+        self.endings -= usize::from(change.kind != ChangeKind::Alive);
+        let Some(key) = change.key_hash else {
+            return;
+        };
+        if let Some(numbers) = self.instances.get_mut(&key) {
+            numbers.retain(|number| *number != change.sequence);
+            if numbers.is_empty() {
+                self.instances.remove(&key);
+            }
+        }
+    }
+
+    /// The oldest change of an instance, and how many it has.
+    pub fn instance(&self, key: &[u8; 16]) -> Option<(SequenceNumber, usize)> {
+        let numbers = self.instances.get(key)?;
+        Some((*numbers.front()?, numbers.len()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(crate) fn change(sequence: i64) -> Change {
+        Change {
+            sequence: SequenceNumber(sequence),
+            kind: ChangeKind::Alive,
+            payload: Bytes::from_static(b"1234"),
+            source_timestamp: None,
+            related: None,
+            key_hash: None,
+            only_for: None,
+            expires_at: Instant::FAR_FUTURE,
+            fragment_size: 0,
+        }
+    }
+
+    #[test]
+    fn changes_are_found_whether_or_not_numbers_are_missing() {
+        let mut history = History::default();
+        for sequence in [5, 6, 9, 10, 20] {
+            history.push(change(sequence));
+        }
+        let found = |h: &History, s| h.from(SequenceNumber(s)).map(|c| c.sequence.0);
+        assert_eq!(found(&history, -3), Some(5));
+        assert_eq!(found(&history, 6), Some(6));
+        assert_eq!(found(&history, 7), Some(9));
+        assert_eq!(found(&history, 11), Some(20));
+        assert_eq!(found(&history, 21), None);
+        assert!(history.find(SequenceNumber(8)).is_none());
+        assert!(history.find(SequenceNumber(i64::MAX)).is_none());
+        assert_eq!(history.count_from(SequenceNumber(7)), 3);
+        assert_eq!(history.start_of_last(2), Some(SequenceNumber(10)));
+        assert_eq!(history.start_of_last(9), Some(SequenceNumber(5)));
+        history.remove(SequenceNumber(9));
+        assert_eq!(found(&history, 7), Some(10));
+        while history.pop_first().is_some() {}
+        assert_eq!(history.bytes(), 0);
+    }
+}
