@@ -1,0 +1,592 @@
+//! What the environment says: ROS 2's variables and our few own ones, read
+//! once when a context is made.
+//!
+//! [`Config::from_variables`] is a pure function of a look-up, so tests need
+//! no process environment. Sources: rcl `domain_id.c`, `discovery_options.c`,
+//! `init.c`, `security.c`. Unlike rcl, a value that means nothing is an error
+//! and not a silent fallback; both name the variable, the value and the way
+//! out.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+
+/// The variables that [`Config::from_variables`] looks at.
+pub const VARIABLES: &[&str] = &[
+    "ROS_DOMAIN_ID",
+    "ROS_AUTOMATIC_DISCOVERY_RANGE",
+    "ROS_STATIC_PEERS",
+    "ROS_LOCALHOST_ONLY",
+    "RMW_IMPLEMENTATION",
+    "ROS_SECURITY_ENABLE",
+    "ROS_SECURITY_STRATEGY",
+    "ROS_SECURITY_ENCLAVE_OVERRIDE",
+    "PTEROS_INTERFACES",
+    "PTEROS_FRAGMENT_BYTES",
+    "PTEROS_LOCAL_FRAGMENT_BYTES",
+    "PTEROS_RECEIVE_BUFFER_BYTES",
+    "PTEROS_SEND_BUFFER_BYTES",
+];
+
+/// The highest domain whose ports fit below 65536 (RTPS 2.5 §9.6.1.1 with the
+/// default gains of 250 a domain and 2 a participant).
+pub const DOMAIN_ID_MAX: u32 = 232;
+/// The longest host name among the static peers, as in rmw.
+pub const STATIC_PEER_BYTES_MAX: usize = 255;
+/// The most static peers that are used.
+pub const STATIC_PEERS_MAX: usize = 256;
+
+/// How far participants look for each other by themselves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub enum DiscoveryRange {
+    /// The local network, by multicast.
+    #[default]
+    Subnet,
+    /// This host only, without multicast.
+    Localhost,
+    /// Nobody; not even static peers.
+    Off,
+    /// The middleware's own configuration: for us as `Subnet`, static peers
+    /// ignored.
+    SystemDefault,
+}
+
+impl DiscoveryRange {
+    /// Whether static peers are used in this range.
+    pub fn uses_static_peers(self) -> bool {
+        matches!(self, Self::Subnet | Self::Localhost)
+    }
+}
+
+impl fmt::Display for DiscoveryRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Subnet => "SUBNET",
+            Self::Localhost => "LOCALHOST",
+            Self::Off => "OFF",
+            Self::SystemDefault => "SYSTEM_DEFAULT",
+        })
+    }
+}
+
+/// One network interface that the user wants used.
+#[derive(Clone, PartialEq, Eq, Debug, Hash)]
+pub enum InterfaceChoice {
+    /// By its name, as `eth0`.
+    Name(String),
+    /// By an address it has.
+    Address(Ipv4Addr),
+}
+
+impl fmt::Display for InterfaceChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.pad(name),
+            Self::Address(address) => fmt::Display::fmt(address, f),
+        }
+    }
+}
+
+/// What the environment asks for.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Config {
+    /// `ROS_DOMAIN_ID`, 0 when not given.
+    pub domain_id: u32,
+    /// `ROS_AUTOMATIC_DISCOVERY_RANGE`, or `ROS_LOCALHOST_ONLY`, which wins.
+    pub discovery_range: DiscoveryRange,
+    /// `ROS_STATIC_PEERS`: host names or addresses, not yet resolved. Empty
+    /// when the range does not use them.
+    pub static_peers: Vec<String>,
+    /// `PTEROS_INTERFACES`; empty means every usable one.
+    pub interfaces: Vec<InterfaceChoice>,
+    /// `PTEROS_FRAGMENT_BYTES`: the largest fragment sent to other hosts.
+    pub fragment_bytes: Option<u16>,
+    /// `PTEROS_LOCAL_FRAGMENT_BYTES`: the largest fragment sent on this host.
+    pub local_fragment_bytes: Option<u16>,
+    /// `PTEROS_RECEIVE_BUFFER_BYTES`: what is asked of the kernel per socket.
+    pub receive_buffer_bytes: Option<usize>,
+    /// `PTEROS_SEND_BUFFER_BYTES`: what is asked of the kernel per socket.
+    pub send_buffer_bytes: Option<usize>,
+    /// `ROS_SECURITY_ENCLAVE_OVERRIDE`: the enclave, whatever the arguments
+    /// say.
+    pub enclave_override: Option<String>,
+    /// What the operator should know, in words; to be logged once.
+    pub warnings: Vec<ConfigWarning>,
+}
+
+/// A variable whose value cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("environment variable {variable}={value:?}: {reason}; {way_out}")]
+pub struct ConfigError {
+    /// The variable.
+    pub variable: &'static str,
+    /// Its value.
+    pub value: String,
+    /// What is wrong.
+    pub reason: String,
+    /// What to set instead.
+    pub way_out: String,
+}
+
+/// A variable whose value is used differently than it reads.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConfigWarning {
+    /// The variable.
+    pub variable: &'static str,
+    /// Its value.
+    pub value: String,
+    /// What happens, and what to do about it.
+    pub message: String,
+}
+
+impl fmt::Display for ConfigWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "environment variable {}={:?}: {}",
+            self.variable, self.value, self.message
+        )
+    }
+}
+
+impl Config {
+    /// Reads the variables through `look_up`. An empty value counts as not
+    /// given, as in ROS 2.
+    pub fn from_variables(
+        look_up: impl Fn(&'static str) -> Option<String>,
+    ) -> Result<Config, ConfigError> {
+        let given = |variable| {
+            look_up(variable)
+                .map(|value| value.trim().to_owned())
+                .filter(|value| !value.is_empty())
+                .map(|value| Given { variable, value })
+        };
+        let mut config = Config::default();
+        if let Some(given) = given("ROS_DOMAIN_ID") {
+            config.domain_id = domain_id(&given)?;
+        }
+        if let Some(given) = given("ROS_AUTOMATIC_DISCOVERY_RANGE") {
+            config.discovery_range = discovery_range(&given)?;
+        }
+        if let Some(given) = given("ROS_STATIC_PEERS") {
+            config.set_static_peers(&given)?;
+        }
+        if let Some(given) = given("ROS_LOCALHOST_ONLY") {
+            config.set_localhost_only(&given)?;
+        }
+        if let Some(given) = given("RMW_IMPLEMENTATION") {
+            config.warn_of_other_middleware(&given);
+        }
+        if let Some(enable) = given("ROS_SECURITY_ENABLE") {
+            config.refuse_security(&enable, given("ROS_SECURITY_STRATEGY"))?;
+        }
+        config.enclave_override = given("ROS_SECURITY_ENCLAVE_OVERRIDE").map(|g| g.value);
+        if let Some(given) = given("PTEROS_INTERFACES") {
+            config.interfaces = interfaces(&given)?;
+        }
+        config.fragment_bytes = given("PTEROS_FRAGMENT_BYTES")
+            .map(|given| fragment_bytes(&given))
+            .transpose()?;
+        config.local_fragment_bytes = given("PTEROS_LOCAL_FRAGMENT_BYTES")
+            .map(|given| fragment_bytes(&given))
+            .transpose()?;
+        config.receive_buffer_bytes = given("PTEROS_RECEIVE_BUFFER_BYTES")
+            .map(|given| buffer_bytes(&given))
+            .transpose()?;
+        config.send_buffer_bytes = given("PTEROS_SEND_BUFFER_BYTES")
+            .map(|given| buffer_bytes(&given))
+            .transpose()?;
+        Ok(config)
+    }
+
+    /// Reads the process's environment. A value that is no UTF-8 is read with
+    /// replacement characters and then refused like any other bad one.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the one place where the environment is read"
+    )]
+    pub fn from_environment() -> Result<Config, ConfigError> {
+        Self::from_variables(|variable| {
+            std::env::var_os(variable).map(|value| value.to_string_lossy().into_owned())
+        })
+    }
+
+    fn set_static_peers(&mut self, given: &Given) -> Result<(), ConfigError> {
+        let peers = static_peers(given)?;
+        if self.discovery_range.uses_static_peers() {
+            self.static_peers = peers;
+        } else if !peers.is_empty() {
+            let range = self.discovery_range;
+            self.warn(
+                given,
+                format!(
+                    "ignored, since ROS_AUTOMATIC_DISCOVERY_RANGE={range} uses no static peers; \
+                     set it to SUBNET or LOCALHOST"
+                ),
+            );
+        }
+        Ok(())
+    }
+
+    /// Deprecated since Iron, but it wins over the newer variables (rcl
+    /// `discovery_options.c`).
+    fn set_localhost_only(&mut self, given: &Given) -> Result<(), ConfigError> {
+        match given.value.as_str() {
+            "0" => Ok(()),
+            "1" => {
+                self.discovery_range = DiscoveryRange::Localhost;
+                self.static_peers.clear();
+                self.warn(
+                    given,
+                    "deprecated, yet it overrides ROS_AUTOMATIC_DISCOVERY_RANGE and \
+                     ROS_STATIC_PEERS; set ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST instead"
+                        .into(),
+                );
+                Ok(())
+            }
+            _ => Err(given.error("neither 0 nor 1", "set it to 1, or leave it unset")),
+        }
+    }
+
+    fn warn_of_other_middleware(&mut self, given: &Given) {
+        let message = match given.value.as_str() {
+            "rmw_cyclonedds_cpp"
+            | "rmw_fastrtps_cpp"
+            | "rmw_fastrtps_dynamic_cpp"
+            | "rmw_connextdds"
+            | "rmw_pteros" => return,
+            "rmw_zenoh_cpp" => {
+                "the Zenoh wire is not available here; RTPS is used, which nodes on \
+                 rmw_zenoh_cpp do not hear: run them with rmw_cyclonedds_cpp or rmw_fastrtps_cpp"
+            }
+            _ => {
+                "not a middleware known here; RTPS is used: unset it, or name one of \
+                 rmw_cyclonedds_cpp and rmw_fastrtps_cpp to say so"
+            }
+        };
+        self.warn(given, message.into());
+    }
+
+    /// Nothing here encrypts yet. Whoever enforces security gets an error
+    /// rather than a false feeling.
+    fn refuse_security(
+        &mut self,
+        enable: &Given,
+        strategy: Option<Given>,
+    ) -> Result<(), ConfigError> {
+        if enable.value != "true" {
+            return Ok(());
+        }
+        if strategy.is_some_and(|s| s.value == "Enforce") {
+            return Err(enable.error(
+                "DDS Security is not available here, and ROS_SECURITY_STRATEGY=Enforce \
+                 forbids to go without",
+                "unset ROS_SECURITY_ENABLE, or set ROS_SECURITY_STRATEGY=Permissive to talk \
+                 unprotected",
+            ));
+        }
+        self.warn(
+            enable,
+            "DDS Security is not available here; everything is sent unprotected: unset it to \
+             silence this"
+                .into(),
+        );
+        Ok(())
+    }
+
+    fn warn(&mut self, given: &Given, message: String) {
+        self.warnings.push(ConfigWarning {
+            variable: given.variable,
+            value: given.value.clone(),
+            message,
+        });
+    }
+}
+
+/// A variable that is set to something.
+struct Given {
+    variable: &'static str,
+    value: String,
+}
+
+impl Given {
+    fn error(&self, reason: impl Into<String>, way_out: impl Into<String>) -> ConfigError {
+        ConfigError {
+            variable: self.variable,
+            value: self.value.clone(),
+            reason: reason.into(),
+            way_out: way_out.into(),
+        }
+    }
+}
+
+fn domain_id(given: &Given) -> Result<u32, ConfigError> {
+    let way_out = format!("use a whole number from 0 to {DOMAIN_ID_MAX} (0 to 101 is always safe)");
+    let id: u64 = match given.value.parse() {
+        Ok(id) => id,
+        Err(_) if given.value.bytes().all(|b| b.is_ascii_digit()) => u64::MAX,
+        Err(_) => return Err(given.error("not a whole number", way_out)),
+    };
+    match u32::try_from(id).ok().filter(|id| *id <= DOMAIN_ID_MAX) {
+        Some(id) => Ok(id),
+        None => Err(given.error("its UDP ports would lie above 65535", way_out)),
+    }
+}
+
+/// How many participants of a domain find unicast ports below 65536 on one
+/// host (RTPS 2.5 §9.6.1.1: 7400 + 250 per domain + 11 + 2 per participant).
+pub fn participants_max(domain_id: u32) -> u32 {
+    let first = 7_400 + 250 * domain_id.min(DOMAIN_ID_MAX) + 11;
+    (u32::from(u16::MAX) - first) / 2 + 1
+}
+
+fn discovery_range(given: &Given) -> Result<DiscoveryRange, ConfigError> {
+    match given.value.to_ascii_uppercase().as_str() {
+        "SUBNET" => Ok(DiscoveryRange::Subnet),
+        "LOCALHOST" => Ok(DiscoveryRange::Localhost),
+        "OFF" => Ok(DiscoveryRange::Off),
+        "SYSTEM_DEFAULT" => Ok(DiscoveryRange::SystemDefault),
+        _ => Err(given.error(
+            "no such range",
+            "use SUBNET, LOCALHOST, OFF or SYSTEM_DEFAULT, or leave it unset",
+        )),
+    }
+}
+
+fn static_peers(given: &Given) -> Result<Vec<String>, ConfigError> {
+    let peers: Vec<&str> = given
+        .value
+        .split(';')
+        .map(str::trim)
+        .filter(|peer| !peer.is_empty())
+        .collect();
+    if peers.len() > STATIC_PEERS_MAX {
+        return Err(given.error(
+            format!("{} peers, more than {STATIC_PEERS_MAX}", peers.len()),
+            "list fewer; one reachable peer on each host is enough",
+        ));
+    }
+    let host = |c: char| c.is_ascii_alphanumeric() || "-._:%[]".contains(c);
+    for peer in &peers {
+        if peer.len() > STATIC_PEER_BYTES_MAX {
+            return Err(given.error(
+                format!(
+                    "the peer {peer:?} has {} characters, more than {STATIC_PEER_BYTES_MAX}",
+                    peer.len()
+                ),
+                "separate peers by semicolons, and use an address if the name is that long",
+            ));
+        }
+        if let Some(c) = peer.chars().find(|c| !host(*c)) {
+            return Err(given.error(
+                format!("{c:?} in {peer:?} belongs to no host name"),
+                "write host names or addresses, separated by semicolons",
+            ));
+        }
+    }
+    Ok(peers.into_iter().map(str::to_owned).collect())
+}
+
+fn interfaces(given: &Given) -> Result<Vec<InterfaceChoice>, ConfigError> {
+    let mut chosen = Vec::new();
+    for item in given.value.split([',', ';']).map(str::trim) {
+        if item.is_empty() {
+            continue;
+        }
+        if let Ok(address) = item.parse() {
+            chosen.push(InterfaceChoice::Address(address));
+            continue;
+        }
+        // Linux: IFNAMSIZ is 16 with the final NUL; `/` and blanks are barred.
+        let is_address_like = item.chars().all(|c| c.is_ascii_digit() || c == '.');
+        if item.len() > 15 || item.contains(['/', ' ']) || is_address_like {
+            return Err(given.error(
+                format!("{item:?} is neither an interface name nor an IPv4 address"),
+                "list names or addresses as `ip -4 address` shows them, separated by commas",
+            ));
+        }
+        chosen.push(InterfaceChoice::Name(item.to_owned()));
+    }
+    Ok(chosen)
+}
+
+/// A fragment with its headers (RTPS 20, INFO_DST 16, INFO_TS 12, DATA_FRAG
+/// 36 and a heartbeat 32) must fit UDP's 65507 bytes.
+const FRAGMENT_BYTES: std::ops::RangeInclusive<usize> = 256..=65_000;
+const BUFFER_BYTES: std::ops::RangeInclusive<usize> = 4_096..=1 << 30;
+
+fn fragment_bytes(given: &Given) -> Result<u16, ConfigError> {
+    bytes_within(given, FRAGMENT_BYTES).map(|bytes| bytes as u16)
+}
+
+fn buffer_bytes(given: &Given) -> Result<usize, ConfigError> {
+    bytes_within(given, BUFFER_BYTES)
+}
+
+/// Reads a size: a whole number, or one with `k`, `M` (also `KiB`, `MiB`),
+/// all powers of 1024.
+fn bytes_within(
+    given: &Given,
+    range: std::ops::RangeInclusive<usize>,
+) -> Result<usize, ConfigError> {
+    let way_out = format!(
+        "use a number of bytes from {} to {}, with k or M for 1024 and 1024 * 1024",
+        range.start(),
+        range.end()
+    );
+    let value = given.value.as_str();
+    let digits = value
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(value.len());
+    let (number, unit) = value.split_at(digits);
+    let factor = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kb" | "kib" => 1 << 10,
+        "m" | "mb" | "mib" => 1 << 20,
+        _ => return Err(given.error("not a size", way_out)),
+    };
+    let Ok(number) = number.parse::<usize>() else {
+        return Err(given.error("not a size", way_out));
+    };
+    match number.checked_mul(factor).filter(|n| range.contains(n)) {
+        Some(bytes) => Ok(bytes),
+        None => Err(given.error("out of range", way_out)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(variables: &[(&str, &str)]) -> Result<Config, ConfigError> {
+        Config::from_variables(|name| {
+            assert!(VARIABLES.contains(&name), "{name} is not documented");
+            variables
+                .iter()
+                .find(|(variable, _)| *variable == name)
+                .map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn nothing_set_means_domain_0_on_the_subnet() {
+        let config = config(&[("ROS_DOMAIN_ID", ""), ("ROS_STATIC_PEERS", " ")]).unwrap();
+        assert_eq!(config, Config::default());
+        assert_eq!(config.discovery_range, DiscoveryRange::Subnet);
+    }
+
+    #[test]
+    fn every_variable_is_read() {
+        let config = config(&[
+            ("ROS_DOMAIN_ID", "42"),
+            ("ROS_AUTOMATIC_DISCOVERY_RANGE", "localhost"),
+            ("ROS_STATIC_PEERS", "robot1; 10.0.0.7;;arm.local"),
+            ("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp"),
+            ("ROS_SECURITY_ENCLAVE_OVERRIDE", "/arm"),
+            ("PTEROS_INTERFACES", "eth0, 192.168.1.5"),
+            ("PTEROS_FRAGMENT_BYTES", "1400"),
+            ("PTEROS_LOCAL_FRAGMENT_BYTES", "32k"),
+            ("PTEROS_RECEIVE_BUFFER_BYTES", "4 MiB"),
+            ("PTEROS_SEND_BUFFER_BYTES", "212992"),
+        ])
+        .unwrap();
+        assert_eq!(config.domain_id, 42);
+        assert_eq!(config.discovery_range, DiscoveryRange::Localhost);
+        assert_eq!(config.static_peers, ["robot1", "10.0.0.7", "arm.local"]);
+        assert_eq!(config.enclave_override.as_deref(), Some("/arm"));
+        assert_eq!(
+            config.interfaces,
+            [
+                InterfaceChoice::Name("eth0".into()),
+                InterfaceChoice::Address(Ipv4Addr::new(192, 168, 1, 5))
+            ]
+        );
+        assert_eq!(config.fragment_bytes, Some(1400));
+        assert_eq!(config.local_fragment_bytes, Some(32 * 1024));
+        assert_eq!(config.receive_buffer_bytes, Some(4 << 20));
+        assert_eq!(config.send_buffer_bytes, Some(212_992));
+        assert_eq!(config.warnings, []);
+    }
+
+    #[test]
+    fn localhost_only_wins_and_clears_the_peers() {
+        let config = config(&[
+            ("ROS_LOCALHOST_ONLY", "1"),
+            ("ROS_AUTOMATIC_DISCOVERY_RANGE", "SUBNET"),
+            ("ROS_STATIC_PEERS", "robot1"),
+        ])
+        .unwrap();
+        assert_eq!(config.discovery_range, DiscoveryRange::Localhost);
+        assert!(config.static_peers.is_empty());
+        assert_eq!(config.warnings[0].variable, "ROS_LOCALHOST_ONLY");
+    }
+
+    #[test]
+    fn static_peers_are_ignored_with_a_warning_where_the_range_forbids_them() {
+        let config = config(&[
+            ("ROS_AUTOMATIC_DISCOVERY_RANGE", "OFF"),
+            ("ROS_STATIC_PEERS", "robot1"),
+        ])
+        .unwrap();
+        assert!(config.static_peers.is_empty());
+        assert_eq!(
+            config.warnings[0].to_string(),
+            "environment variable ROS_STATIC_PEERS=\"robot1\": ignored, since \
+             ROS_AUTOMATIC_DISCOVERY_RANGE=OFF uses no static peers; set it to SUBNET or LOCALHOST"
+        );
+    }
+
+    #[test]
+    fn a_meaningless_value_names_variable_value_and_way_out() {
+        let message = |variable, value| config(&[(variable, value)]).unwrap_err().to_string();
+        assert_eq!(
+            message("ROS_DOMAIN_ID", "233"),
+            "environment variable ROS_DOMAIN_ID=\"233\": its UDP ports would lie above 65535; \
+             use a whole number from 0 to 232 (0 to 101 is always safe)"
+        );
+        assert_eq!(
+            message("ROS_AUTOMATIC_DISCOVERY_RANGE", "WORLD"),
+            "environment variable ROS_AUTOMATIC_DISCOVERY_RANGE=\"WORLD\": no such range; use \
+             SUBNET, LOCALHOST, OFF or SYSTEM_DEFAULT, or leave it unset"
+        );
+        let long = "h".repeat(256);
+        for (variable, value) in [
+            ("ROS_DOMAIN_ID", "-1"),
+            ("ROS_DOMAIN_ID", "1.5"),
+            ("ROS_DOMAIN_ID", "99999999999999999999999"),
+            ("ROS_LOCALHOST_ONLY", "yes"),
+            ("ROS_STATIC_PEERS", long.as_str()),
+            ("ROS_STATIC_PEERS", "robot1,robot2"),
+            ("PTEROS_INTERFACES", "10.0.0"),
+            ("PTEROS_INTERFACES", "a-name-that-is-too-long"),
+            ("PTEROS_FRAGMENT_BYTES", "66000"),
+            ("PTEROS_FRAGMENT_BYTES", "tiny"),
+            ("PTEROS_RECEIVE_BUFFER_BYTES", "5 GiB"),
+        ] {
+            let error = config(&[(variable, value)]).unwrap_err();
+            assert_eq!((error.variable, error.value.as_str()), (variable, value));
+        }
+    }
+
+    #[test]
+    fn another_middleware_is_warned_of_and_enforced_security_refused() {
+        for name in ["rmw_zenoh_cpp", "rmw_email"] {
+            let config = config(&[("RMW_IMPLEMENTATION", name)]).unwrap();
+            assert_eq!(config.warnings.len(), 1, "{name}");
+        }
+        let permissive = config(&[("ROS_SECURITY_ENABLE", "true")]).unwrap();
+        assert_eq!(permissive.warnings.len(), 1);
+        let enforced = config(&[
+            ("ROS_SECURITY_ENABLE", "true"),
+            ("ROS_SECURITY_STRATEGY", "Enforce"),
+        ]);
+        assert_eq!(enforced.unwrap_err().variable, "ROS_SECURITY_ENABLE");
+        let off = config(&[("ROS_SECURITY_ENABLE", "false")]).unwrap();
+        assert_eq!(off.warnings, []);
+    }
+
+    #[test]
+    fn the_last_domain_still_has_room_for_participants() {
+        assert_eq!(participants_max(DOMAIN_ID_MAX), 63);
+        assert_eq!(7_400 + 250 * 232 + 11 + 2 * (63 - 1), 65_535);
+    }
+}
