@@ -6,7 +6,7 @@
 //! order, all the way down. Source: `rosidl_generator_type_description`, REP 2016.
 
 use crate::describe::{Field, IndividualTypeDescription, TypeDescription};
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use core::fmt::{self, Write};
 use core::str::FromStr;
 use sha2::{Digest, Sha256};
@@ -22,6 +22,24 @@ impl TypeHash {
     /// A RIHS01 hash with this SHA-256 value.
     pub const fn rihs01(value: [u8; 32]) -> Self {
         Self { version: 1, value }
+    }
+
+    /// A RIHS01 hash from its 64 hexadecimal digits, for constants.
+    ///
+    /// # Panics
+    /// On anything else; in a constant that is an error of the compiler's.
+    pub const fn from_hex(digits: &str) -> Self {
+        match parse_hex(digits.as_bytes()) {
+            Ok(value) => Self::rihs01(value),
+            Err(_) => panic!("a RIHS01 hash has 64 hexadecimal digits"),
+        }
+    }
+
+    /// The 64 lower-case hexadecimal digits behind the prefix.
+    pub fn hex(&self) -> String {
+        let text = self.to_string();
+        text.split_once('_')
+            .map_or(String::new(), |(_, hex)| hex.into())
     }
 
     /// The standard's version: 1 for RIHS01.
@@ -68,22 +86,31 @@ impl FromStr for TypeHash {
     /// Reads `RIHS01_<64 hex digits>`; other versions are refused, since their
     /// value would mean something else.
     fn from_str(text: &str) -> Result<Self, TypeHashError> {
-        let digits = text
-            .strip_prefix("RIHS01_")
-            .ok_or(TypeHashError)?
-            .as_bytes();
-        let mut value = [0; 32];
-        if digits.len() != 2 * value.len() {
-            return Err(TypeHashError);
-        }
-        for (byte, pair) in value.iter_mut().zip(digits.chunks_exact(2)) {
-            *byte = hex_digit(pair[0])? << 4 | hex_digit(pair[1])?;
-        }
-        Ok(Self::rihs01(value))
+        let digits = text.strip_prefix("RIHS01_").ok_or(TypeHashError)?;
+        parse_hex(digits.as_bytes()).map(Self::rihs01)
     }
 }
 
-fn hex_digit(digit: u8) -> Result<u8, TypeHashError> {
+const fn parse_hex(digits: &[u8]) -> Result<[u8; 32], TypeHashError> {
+    let mut value = [0; 32];
+    if digits.len() != 64 {
+        return Err(TypeHashError);
+    }
+    let mut index = 0;
+    while index < 32 {
+        match (
+            hex_digit(digits[2 * index]),
+            hex_digit(digits[2 * index + 1]),
+        ) {
+            (Ok(high), Ok(low)) => value[index] = high << 4 | low,
+            _ => return Err(TypeHashError),
+        }
+        index += 1;
+    }
+    Ok(value)
+}
+
+const fn hex_digit(digit: u8) -> Result<u8, TypeHashError> {
     match digit {
         b'0'..=b'9' => Ok(digit - b'0'),
         b'a'..=b'f' => Ok(digit - b'a' + 10),
@@ -183,7 +210,6 @@ fn write_json_string(out: &mut impl Write, text: &str) -> fmt::Result {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::string::ToString;
 
     #[test]
     fn a_hash_survives_the_way_through_text() {

@@ -4,6 +4,10 @@
 //! - [`cdr`]: the bytes on the wire, XCDR1 and XCDR2
 //! - [`plain`]: slices of numbers as bytes; the only `unsafe` here
 //! - [`describe`]: what a type is made of, as `type_description_interfaces` says
+//! - [`schema`]: `.msg`, `.srv` and `.action` files
+//! - [`library`]: a set of definitions and all types that follow from them
+//! - [`hash`]: RIHS01, the fingerprint of a type
+//! - [`generate`]: definitions to Rust text
 //! - [`dynamic`]: messages whose type is known at run time only; YAML, JSON, CSV
 //!
 //! `no_std` with `alloc`. The feature `std` adds what reads text and folders.
@@ -16,10 +20,16 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+#[cfg(feature = "std")]
+pub mod build;
 pub mod cdr;
 pub mod describe;
 pub mod dynamic;
+#[cfg(feature = "std")]
+pub mod folder;
+pub mod generate;
 pub mod hash;
+pub mod library;
 pub mod message;
 #[allow(unsafe_code)]
 pub mod plain;

@@ -10,7 +10,7 @@ mod derived;
 
 use crate::describe::TypeDescription;
 use crate::hash::{TypeHash, rihs01};
-use crate::schema::{self, InterfaceFile, InterfaceKind, SchemaError, StructSpec};
+use crate::schema::{self, BaseType, InterfaceFile, InterfaceKind, SchemaError, StructSpec};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -62,11 +62,58 @@ impl InterfaceLibrary {
         );
     }
 
+    /// Adds definitions by full name, `("std_msgs/msg/String", "string data")`,
+    /// as generated modules hold them. Entries with other names are left out.
+    pub fn insert_definitions(&mut self, definitions: &[(&'static str, &'static str)]) {
+        for (full, text) in definitions {
+            if let Some((package, kind, name)) = split_full_name(full) {
+                self.insert_text(package, kind, name, *text, *full);
+            }
+        }
+    }
+
     /// Adds everything of `other`, which wins where both know a name.
     pub fn merge(&mut self, other: &InterfaceLibrary) {
         for (name, definition) in &other.definitions {
             self.definitions.insert(name.clone(), definition.clone());
         }
+    }
+
+    /// Adds one definition of `other` by its full name, if it has it.
+    pub fn copy_definition(&mut self, other: &InterfaceLibrary, full: &str) {
+        if let Some(definition) = other.definitions.get(full) {
+            self.definitions
+                .insert(full.to_string(), definition.clone());
+        }
+    }
+
+    /// Packages that one definition refers to, its own left out, those of its
+    /// derived types included (`service_msgs`, `unique_identifier_msgs` …).
+    ///
+    /// # Errors
+    /// As [`file`](Self::file).
+    pub fn packages_used_by(&self, name: &str) -> Result<Vec<String>, LibraryError> {
+        let file = self.file(name)?;
+        let derived: &[&str] = match file.kind {
+            InterfaceKind::Message => &[],
+            InterfaceKind::Service => &["service_msgs"],
+            InterfaceKind::Action => &[
+                "service_msgs",
+                "unique_identifier_msgs",
+                "builtin_interfaces",
+            ],
+        };
+        let fields = file.parts.iter().flat_map(|part| &part.fields);
+        let nested = fields.filter_map(|field| match &field.ty.base {
+            BaseType::Nested { package, .. } => Some(package.clone()),
+            _ => None,
+        });
+        let mut packages: Vec<String> = nested.collect();
+        packages.extend(derived.iter().map(ToString::to_string));
+        packages.retain(|package| *package != file.package);
+        packages.sort();
+        packages.dedup();
+        Ok(packages)
     }
 
     /// Number of definitions.

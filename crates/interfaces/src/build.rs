@@ -1,0 +1,43 @@
+//! The one line of a build script whose package brings its own interfaces.
+//!
+//! ```no_run
+//! // build.rs
+//! fn main() {
+//!     pteros_interfaces::build::generate_package("interfaces");
+//! }
+//! ```
+//! ```ignore
+//! // src/lib.rs
+//! include!(concat!(env!("OUT_DIR"), "/interfaces.rs"));
+//! ```
+//! Definitions lie in `interfaces/msg/*.msg`, `srv/*.srv`, `action/*.action` and
+//! may use every standard package. More than that, for example other crates'
+//! interfaces or those of an installed ROS 2: [`pteros_msg::build::PackageBuild`].
+
+use pteros_msg::build::{PackageBuild, finish};
+use std::path::Path;
+
+/// Generates Rust types for the interfaces in `folder`, for a crate that depends
+/// on `pteros`. Ends the build with a message naming file, line and way out if a
+/// definition is wrong.
+pub fn generate_package(folder: impl AsRef<Path>) {
+    generate(folder.as_ref(), "::pteros::interfaces", "::pteros::msg");
+}
+
+/// As [`generate_package`], for a crate of interfaces alone, which depends on
+/// `pteros-interfaces` and not on all of `pteros`.
+pub fn generate_interfaces_only(folder: impl AsRef<Path>) {
+    generate(
+        folder.as_ref(),
+        "::pteros_interfaces",
+        "::pteros_interfaces::pteros_msg",
+    );
+}
+
+fn generate(folder: &Path, interfaces_path: &str, msg_path: &str) {
+    let build = PackageBuild::new()
+        .msg_path(msg_path)
+        .using(crate::library(), interfaces_path)
+        .folder(folder);
+    finish(build.and_then(|build| build.write()));
+}

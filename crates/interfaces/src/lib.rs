@@ -1,0 +1,19 @@
+//! The standard ROS 2 interface packages as Rust types: `std_msgs::msg::String`,
+//! `example_interfaces::srv::AddTwoInts`, `test_msgs::action::Fibonacci` …
+//!
+//! Types keep ROS's names, also derived ones (`AddTwoInts_Request`); modules are
+//! `package::msg`, `package::srv` and `package::action`. The definitions travel
+//! inside: [`library`] describes every type at run time, without any file.
+//!
+//! Everything in `generated` is written by `cargo xtask generate` from the folder
+//! `definitions`, never by hand. Type hashes equal those of ROS 2 Jazzy.
+
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+#[cfg(feature = "build")]
+pub mod build;
+mod generated;
+
+pub use generated::*;
+pub use pteros_msg;

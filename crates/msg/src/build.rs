@@ -1,0 +1,230 @@
+//! Rust types for a user's own interfaces, made by a build script. Feature `std`.
+//!
+//! Most packages use `pteros_interfaces::build::generate_package`, which knows
+//! the standard packages already. [`PackageBuild`] is for the rest: packages
+//! that build on each other, definitions from an installed ROS 2.
+//! The generated text lies in `OUT_DIR`, ready for `include!`.
+
+use crate::folder::{FolderError, package_name_of};
+use crate::generate::{GenerateOptions, Generator};
+use crate::library::{InterfaceLibrary, LibraryError};
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io, println};
+
+/// Name of the generated file in `OUT_DIR`.
+pub const GENERATED_FILE: &str = "interfaces.rs";
+
+/// What a build script generates from, and against which other crates.
+#[derive(Clone, Debug, Default)]
+pub struct PackageBuild {
+    own: InterfaceLibrary,
+    known: InterfaceLibrary,
+    options: GenerateOptions,
+    watched: Vec<PathBuf>,
+}
+
+impl PackageBuild {
+    /// Starts from nothing; generated code uses `::pteros_msg`.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Where generated code finds `pteros_msg`, for example `::pteros::msg`.
+    pub fn msg_path(mut self, path: &str) -> Self {
+        self.options.msg_path = path.to_string();
+        self
+    }
+
+    /// Builds on the packages of another crate: `library` as it is here in the
+    /// build script, `path` as the Rust path of its modules in the generated code
+    /// (`::pteros_interfaces`), where `path::library()` is the library again.
+    pub fn using(mut self, library: &InterfaceLibrary, path: &str) -> Self {
+        for package in library.packages() {
+            self.options
+                .external
+                .insert(package.to_string(), format!("{path}::{package}"));
+        }
+        self.known.merge(library);
+        self.options
+            .base_libraries
+            .push(format!("{path}::library()"));
+        self
+    }
+
+    /// Generates the interfaces of a folder, see
+    /// [`InterfaceLibrary::load_folder`] for its layouts. A folder with `msg`,
+    /// `srv` or `action` directly in it is the package that `package.xml` names,
+    /// or, failing that, the Cargo package.
+    ///
+    /// # Errors
+    /// Something cannot be read, or there is no interface in it.
+    pub fn folder(mut self, folder: impl AsRef<Path>) -> Result<Self, BuildError> {
+        let folder = folder.as_ref();
+        let mut count = 0;
+        if ["msg", "srv", "action"]
+            .iter()
+            .any(|kind| folder.join(kind).is_dir())
+        {
+            count += self.own.load_package(folder, &own_package_name(folder))?;
+        } else if folder.is_dir() {
+            count += self.own.load_folder(folder)?;
+        }
+        if count == 0 {
+            return Err(BuildError::Empty(folder.to_path_buf()));
+        }
+        self.watched.push(folder.to_path_buf());
+        Ok(self)
+    }
+
+    /// Generates packages of an installed ROS 2, and those that they need and no
+    /// other crate has, from `AMENT_PREFIX_PATH`.
+    ///
+    /// # Errors
+    /// Something cannot be read, or a package is not there.
+    pub fn installed(mut self, packages: &[&str]) -> Result<Self, BuildError> {
+        let mut installed = InterfaceLibrary::new();
+        installed.load_ament_prefix_path()?;
+        let mut wanted: Vec<String> = packages.iter().map(ToString::to_string).collect();
+        let mut done = BTreeSet::new();
+        while let Some(package) = wanted.pop() {
+            if self.options.external.contains_key(&package) || !done.insert(package.clone()) {
+                continue;
+            }
+            let prefix = format!("{package}/");
+            let names: Vec<&str> = installed
+                .names()
+                .filter(|name| name.starts_with(&prefix))
+                .collect();
+            if names.is_empty() {
+                return Err(BuildError::NotInstalled(package));
+            }
+            for name in names {
+                self.own.copy_definition(&installed, name);
+                for used in installed.packages_used_by(name)? {
+                    wanted.push(used);
+                }
+            }
+        }
+        Ok(self)
+    }
+
+    /// The generated text.
+    ///
+    /// # Errors
+    /// A definition has a mistake or refers to an unknown type.
+    pub fn text(&self) -> Result<String, BuildError> {
+        let mut library = self.known.clone();
+        library.merge(&self.own);
+        let mut options = self.options.clone();
+        let packages = self.own.packages();
+        for package in &packages {
+            options.external.remove(*package);
+        }
+        Ok(Generator::new(&library, &options).single_file(&packages)?)
+    }
+
+    /// Writes the text to `OUT_DIR` and tells Cargo when to run again. The file
+    /// is left alone when nothing changed.
+    ///
+    /// # Errors
+    /// As [`text`](Self::text), or the file cannot be written.
+    pub fn write(&self) -> Result<PathBuf, BuildError> {
+        println!(
+            "cargo::rerun-if-env-changed={}",
+            crate::folder::AMENT_PREFIX_PATH
+        );
+        for folder in &self.watched {
+            println!("cargo::rerun-if-changed={}", folder.display());
+        }
+        let folder = env::var_os("OUT_DIR").ok_or(BuildError::NoOutDir)?;
+        let path = PathBuf::from(folder).join(GENERATED_FILE);
+        let text = self.text()?;
+        if fs::read_to_string(&path).is_ok_and(|old| old == text) {
+            return Ok(path);
+        }
+        match fs::write(&path, text) {
+            Ok(()) => Ok(path),
+            Err(error) => Err(BuildError::Write { path, error }),
+        }
+    }
+}
+
+/// Ends a build script: on an error, says it and stops the build.
+pub fn finish(result: Result<PathBuf, BuildError>) {
+    if let Err(error) = result {
+        println!("cargo::error={error}");
+        std::process::exit(1);
+    }
+}
+
+fn own_package_name(folder: &Path) -> String {
+    let from_xml = [Some(folder), folder.parent()]
+        .into_iter()
+        .flatten()
+        .any(|place| place.join("package.xml").is_file());
+    match env::var("CARGO_PKG_NAME") {
+        Ok(name) if !from_xml => name.replace('-', "_"),
+        _ => package_name_of(folder),
+    }
+}
+
+/// Why nothing was generated.
+#[derive(Debug)]
+pub enum BuildError {
+    /// A definition has a mistake or refers to an unknown type.
+    Library(LibraryError),
+    /// A file or folder cannot be read.
+    Folder(FolderError),
+    /// No interface in this folder.
+    Empty(PathBuf),
+    /// No interface of this package in `AMENT_PREFIX_PATH`.
+    NotInstalled(String),
+    /// Not run by Cargo as a build script.
+    NoOutDir,
+    /// The generated file cannot be written.
+    Write {
+        /// Where it should be.
+        path: PathBuf,
+        /// What the operating system said.
+        error: io::Error,
+    },
+}
+
+impl From<LibraryError> for BuildError {
+    fn from(error: LibraryError) -> Self {
+        Self::Library(error)
+    }
+}
+
+impl From<FolderError> for BuildError {
+    fn from(error: FolderError) -> Self {
+        Self::Folder(error)
+    }
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Library(error) => error.fmt(f),
+            Self::Folder(error) => error.fmt(f),
+            Self::Empty(folder) => write!(
+                f,
+                "no interfaces in {}; put them into {0}/msg/Name.msg, srv/Name.srv or action/Name.action",
+                folder.display()
+            ),
+            Self::NotInstalled(package) => write!(
+                f,
+                "AMENT_PREFIX_PATH leads to no interfaces of {package}; install the package and source its setup file"
+            ),
+            Self::NoOutDir => f.write_str("OUT_DIR is not set; call this from a build script"),
+            Self::Write { path, error } => write!(f, "cannot write {}: {error}", path.display()),
+        }
+    }
+}
+
+impl core::error::Error for BuildError {}

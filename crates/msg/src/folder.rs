@@ -1,0 +1,252 @@
+//! Interface definitions from folders. Feature `std`; reads files, never writes.
+//!
+//! Two layouts are understood: packages side by side (`<root>/<package>/msg/*.msg`,
+//! as in a source tree or in `share/` of an installation), and one package by
+//! itself (`<folder>/msg/*.msg`, beside a `package.xml`).
+
+use crate::library::InterfaceLibrary;
+use crate::schema::{InterfaceKind, is_package_name};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// The variable in which a sourced ROS 2 installation lists its prefixes.
+pub const AMENT_PREFIX_PATH: &str = "AMENT_PREFIX_PATH";
+
+/// A file or folder that could not be read.
+#[derive(Debug)]
+pub struct FolderError {
+    /// Which one.
+    pub path: PathBuf,
+    /// What the operating system said.
+    pub error: io::Error,
+}
+
+impl fmt::Display for FolderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot read {}: {}", self.path.display(), self.error)
+    }
+}
+
+impl core::error::Error for FolderError {}
+
+impl InterfaceLibrary {
+    /// Adds all interfaces below `root`: those of every package side by side in
+    /// it or in its `share`, and, where `root` has a folder `msg`, `srv` or
+    /// `action` itself, those of the one package that it is. Returns how many
+    /// definitions were found. Blocks for the disk.
+    ///
+    /// # Errors
+    /// A file or folder cannot be read. Texts are not judged here.
+    pub fn load_folder(&mut self, root: &Path) -> Result<usize, FolderError> {
+        let mut count = self.load_package(root, &package_name_of(root))?;
+        for folder in [root.to_path_buf(), root.join("share")] {
+            if folder.is_dir() {
+                count += self.load_packages(&folder)?;
+            }
+        }
+        Ok(count)
+    }
+
+    /// Adds the interfaces of one package whose `msg`, `srv` and `action`
+    /// folders lie in `folder`. Returns how many. Blocks for the disk.
+    ///
+    /// # Errors
+    /// A file or folder cannot be read.
+    pub fn load_package(&mut self, folder: &Path, package: &str) -> Result<usize, FolderError> {
+        let mut count = 0;
+        for kind in InterfaceKind::ALL {
+            let kind_folder = folder.join(kind.word());
+            if !kind_folder.is_dir() {
+                continue;
+            }
+            for path in sorted_entries(&kind_folder)? {
+                let matches = path.extension().is_some_and(|end| end == kind.word());
+                let Some(name) = path.file_stem().and_then(|name| name.to_str()) else {
+                    continue;
+                };
+                if matches {
+                    let text = fs::read_to_string(&path).map_err(|error| FolderError {
+                        path: path.clone(),
+                        error,
+                    })?;
+                    self.insert_text(package, kind, name, text, path.display().to_string());
+                    count += 1;
+                }
+            }
+        }
+        Ok(count)
+    }
+
+    /// Adds the interfaces of all packages of the installations that
+    /// `AMENT_PREFIX_PATH` names; earlier prefixes win, as overlays do. Prefixes
+    /// that do not exist are passed over, as ROS 2 does. Returns how many
+    /// definitions were found; 0 where the variable is not set.
+    ///
+    /// # Errors
+    /// A file or folder that exists cannot be read.
+    pub fn load_ament_prefix_path(&mut self) -> Result<usize, FolderError> {
+        let Some(prefixes) = std::env::var_os(AMENT_PREFIX_PATH) else {
+            return Ok(0);
+        };
+        self.load_prefixes(std::env::split_paths(&prefixes))
+    }
+
+    /// As [`load_ament_prefix_path`](Self::load_ament_prefix_path), for given prefixes.
+    ///
+    /// # Errors
+    /// A file or folder that exists cannot be read.
+    pub fn load_prefixes(
+        &mut self,
+        prefixes: impl IntoIterator<Item = PathBuf>,
+    ) -> Result<usize, FolderError> {
+        let prefixes: Vec<PathBuf> = prefixes.into_iter().collect();
+        let mut count = 0;
+        for prefix in prefixes.iter().rev() {
+            let share = prefix.join("share");
+            if share.is_dir() {
+                count += self.load_packages(&share)?;
+            }
+        }
+        Ok(count)
+    }
+
+    fn load_packages(&mut self, folder: &Path) -> Result<usize, FolderError> {
+        let mut count = 0;
+        for path in sorted_entries(folder)? {
+            let name = path.file_name().and_then(|name| name.to_str());
+            if let Some(name) = name.filter(|name| is_package_name(name))
+                && path.is_dir()
+            {
+                count += self.load_package(&path, name)?;
+            }
+        }
+        Ok(count)
+    }
+}
+
+/// The package that a folder is: what `package.xml` says, in it or above it,
+/// else the folder's own name, with `-` as `_`.
+pub fn package_name_of(folder: &Path) -> String {
+    let manifests = [Some(folder), folder.parent()];
+    for place in manifests.into_iter().flatten() {
+        if let Ok(xml) = fs::read_to_string(place.join("package.xml"))
+            && let Some(name) = name_in_package_xml(&xml)
+        {
+            return name;
+        }
+    }
+    let own = folder.file_name().and_then(|name| name.to_str());
+    own.unwrap_or("interfaces").replace('-', "_")
+}
+
+/// The text of the first `<name>` element outside comments.
+fn name_in_package_xml(xml: &str) -> Option<String> {
+    let mut rest = xml;
+    loop {
+        let (name, comment) = (rest.find("<name>")?, rest.find("<!--"));
+        match comment {
+            Some(start) if start < name => {
+                let end = rest[start..].find("-->")? + start;
+                rest = &rest[end..];
+            }
+            _ => {
+                let text = &rest[name + "<name>".len()..];
+                let text = text[..text.find("</name>")?].trim();
+                return is_package_name(text).then(|| text.to_string());
+            }
+        }
+    }
+}
+
+fn sorted_entries(folder: &Path) -> Result<Vec<PathBuf>, FolderError> {
+    let read = || -> io::Result<Vec<PathBuf>> {
+        let mut paths = Vec::new();
+        for entry in fs::read_dir(folder)? {
+            paths.push(entry?.path());
+        }
+        paths.sort();
+        Ok(paths)
+    };
+    read().map_err(|error| FolderError {
+        path: folder.to_path_buf(),
+        error,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::format;
+
+    /// A folder of its own per test, removed at the end.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("pteros-{name}-{}", std::process::id()));
+            let _ = fs::remove_dir_all(&path);
+            Self(path)
+        }
+
+        fn write(&self, file: &str, text: &str) {
+            let path = self.0.join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn both_layouts_are_found() {
+        let scratch = Scratch::new("layouts");
+        scratch.write("share/a_msgs/msg/A.msg", "int8 a");
+        scratch.write("share/a_msgs/msg/A.idl", "not ours");
+        scratch.write("b_msgs/srv/B.srv", "---");
+        scratch.write("b_msgs/README.md", "");
+        let mut library = InterfaceLibrary::new();
+        assert_eq!(library.load_folder(&scratch.0).unwrap(), 2);
+        assert_eq!(
+            library.names().collect::<Vec<_>>(),
+            ["a_msgs/msg/A", "b_msgs/srv/B"]
+        );
+
+        scratch.write(
+            "package.xml",
+            "<!-- <name>x</name> --><package><name> my_pkg </name>",
+        );
+        scratch.write("interfaces/action/Go.action", "---\n---");
+        let mut library = InterfaceLibrary::new();
+        library.load_folder(&scratch.0.join("interfaces")).unwrap();
+        assert_eq!(library.names().collect::<Vec<_>>(), ["my_pkg/action/Go"]);
+    }
+
+    #[test]
+    fn overlays_win_and_missing_prefixes_do_not_matter() {
+        let scratch = Scratch::new("overlay");
+        scratch.write("base/share/a_msgs/msg/A.msg", "int8 old");
+        scratch.write("base/share/a_msgs/msg/B.msg", "int8 b");
+        scratch.write("over/share/a_msgs/msg/A.msg", "int8 new");
+        let mut library = InterfaceLibrary::new();
+        let prefixes = ["over", "nowhere", "base"].map(|name| scratch.0.join(name));
+        library.load_prefixes(prefixes).unwrap();
+        assert_eq!(library.text("a_msgs/A"), Some("int8 new"));
+        assert_eq!(library.len(), 2);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_read_is_named() {
+        let scratch = Scratch::new("unreadable");
+        scratch.write("a_msgs/msg/A.msg", "");
+        fs::write(scratch.0.join("a_msgs/msg/A.msg"), [0xff, 0xfe]).unwrap();
+        let error = InterfaceLibrary::new().load_folder(&scratch.0).unwrap_err();
+        assert!(error.to_string().contains("A.msg"), "{error}");
+    }
+}

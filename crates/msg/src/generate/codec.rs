@@ -1,0 +1,182 @@
+//! `Encode`, `Decode` and `check_bounds`: one plain call per field.
+
+use super::Generator;
+use super::names::escaped;
+use super::structure::primitive_name;
+use crate::schema::{BaseType, FieldSpec, Shape, StructSpec, TypeSpec};
+use alloc::format;
+use alloc::string::{String, ToString};
+
+/// `Encode` and `Decode`.
+pub(super) fn text(generator: &Generator<'_>, name: &str, spec: &StructSpec) -> String {
+    let msg = &generator.options.msg_path;
+    let mut encode = String::new();
+    let mut decode = String::new();
+    for field in &spec.fields {
+        encode.push_str(&format!("            {};\n", encode_call(msg, field)));
+        decode.push_str(&format!(
+            "                {}: {}?,\n",
+            escaped(&field.name),
+            decode_call(msg, &field.ty)
+        ));
+    }
+    let (value, encode) = if spec.fields.is_empty() {
+        // The octet that stands for an empty structure (rosidl_parser).
+        let octet = "            input.u8()?;\n            let value = Self {};\n";
+        (octet.to_string(), "            out.u8(0);\n".to_string())
+    } else {
+        let value = format!("            let value = Self {{\n{decode}            }};\n");
+        (value, encode)
+    };
+    format!(
+        "    impl {msg}::Encode for {name} {{
+        fn encode(&self, out: &mut {msg}::cdr::Encoder<'_>) {{
+{encode}        }}
+    }}
+
+    impl {msg}::Decode for {name} {{
+        fn decode(
+            input: &mut {msg}::cdr::Decoder<'_>,
+        ) -> ::core::result::Result<Self, {msg}::cdr::DecodeError> {{
+            let scope = input.begin_struct()?;
+{value}            input.end_struct(scope);
+            Ok(value)
+        }}
+    }}
+
+"
+    )
+}
+
+fn encode_call(msg: &str, field: &FieldSpec) -> String {
+    let place = format!("self.{}", escaped(&field.name));
+    let base = &field.ty.base;
+    let family = family(base);
+    match field.ty.shape {
+        Shape::Single => match base {
+            BaseType::Nested { .. } => format!("{msg}::Encode::encode(&{place}, out)"),
+            BaseType::String(_) => format!("out.string(&{place})"),
+            BaseType::WString(_) => format!("out.wstring(&{place})"),
+            primitive => format!("out.{}({place})", primitive_name(primitive)),
+        },
+        Shape::Array(_) => format!("out.{family}_array(&{place})"),
+        Shape::Bounded(_) | Shape::Unbounded => format!("out.{family}_sequence(&{place})"),
+    }
+}
+
+fn decode_call(msg: &str, ty: &TypeSpec) -> String {
+    let family = family(&ty.base);
+    let string_bound = match ty.base {
+        BaseType::String(bound) | BaseType::WString(bound) => Some(bound_text(bound)),
+        _ => None,
+    };
+    let bound = match ty.shape {
+        Shape::Single => {
+            return match (&ty.base, string_bound) {
+                (BaseType::Nested { .. }, _) => format!("{msg}::Decode::decode(input)"),
+                (_, Some(bound)) => format!("input.{family}({bound})"),
+                (primitive, None) => format!("input.{}()", primitive_name(primitive)),
+            };
+        }
+        Shape::Array(_) => {
+            return format!("input.{family}_array({})", string_bound.unwrap_or_default());
+        }
+        Shape::Bounded(bound) => bound_text(Some(bound)),
+        Shape::Unbounded => bound_text(None),
+    };
+    match string_bound {
+        Some(string_bound) => format!("input.{family}_sequence({bound}, {string_bound})"),
+        None => format!("input.{family}_sequence({bound})"),
+    }
+}
+
+/// How the encoder's and decoder's methods for collections begin.
+fn family(base: &BaseType) -> &'static str {
+    match base {
+        BaseType::Bool => "bool",
+        BaseType::String(_) => "string",
+        BaseType::WString(_) => "wstring",
+        BaseType::Nested { .. } => "message",
+        _ => "primitive",
+    }
+}
+
+fn bound_text(bound: Option<u32>) -> String {
+    match bound {
+        Some(bound) => bound.to_string(),
+        None => "usize::MAX".to_string(),
+    }
+}
+
+/// Whether a field's value can break a bound, at any depth.
+pub(super) fn field_has_bounds(generator: &Generator<'_>, ty: &TypeSpec) -> bool {
+    matches!(ty.shape, Shape::Bounded(_))
+        || string_bound(&ty.base).is_some()
+        || generator.nested_has_bounds(&ty.base)
+}
+
+fn string_bound(base: &BaseType) -> Option<u32> {
+    match base {
+        BaseType::String(bound) | BaseType::WString(bound) => *bound,
+        _ => None,
+    }
+}
+
+/// The method `check_bounds` of `Message`.
+pub(super) fn check_bounds_text(generator: &Generator<'_>, spec: &StructSpec) -> String {
+    let msg = &generator.options.msg_path;
+    let mut checks = String::new();
+    for field in &spec.fields {
+        push_checks(&mut checks, generator, field);
+    }
+    format!(
+        "
+        fn check_bounds(&self) -> ::core::result::Result<(), {msg}::BoundError> {{
+{checks}            Ok(())
+        }}
+"
+    )
+}
+
+fn push_checks(out: &mut String, generator: &Generator<'_>, field: &FieldSpec) {
+    let msg = &generator.options.msg_path;
+    let (name, place) = (&field.name, format!("self.{}", escaped(&field.name)));
+    if let Shape::Bounded(bound) = field.ty.shape {
+        out.push_str(&format!(
+            "            {msg}::BoundError::check(\"{name}\", {place}.len(), {bound})?;\n"
+        ));
+    }
+    let check = match (&field.ty.base, string_bound(&field.ty.base)) {
+        (BaseType::WString(_), Some(bound)) => {
+            format!("{msg}::BoundError::check(\"\", value.0.len(), {bound})")
+        }
+        (_, Some(bound)) => format!("{msg}::BoundError::check(\"\", value.len(), {bound})"),
+        (base, None) if generator.nested_has_bounds(base) => {
+            format!("{msg}::Message::check_bounds(value)")
+        }
+        _ => return,
+    };
+    let is_string = string_bound(&field.ty.base).is_some();
+    if field.ty.shape == Shape::Single {
+        let path = match is_string {
+            true => format!("|error| {msg}::BoundError {{ field: \"{name}\".into(), ..error }}"),
+            false => format!("|error| error.within(\"{name}\")"),
+        };
+        out.push_str(&format!(
+            "            let value = &{place};\n            {check}.map_err({path})?;\n"
+        ));
+        return;
+    }
+    let path = match is_string {
+        true => {
+            format!("{msg}::BoundError {{ field: ::std::format!(\"{name}[{{index}}]\"), ..error }}")
+        }
+        false => format!("error.within(&::std::format!(\"{name}[{{index}}]\"))"),
+    };
+    out.push_str(&format!(
+        "            for (index, value) in {place}.iter().enumerate() {{
+                {check}.map_err(|error| {path})?;
+            }}
+"
+    ));
+}

@@ -1,0 +1,235 @@
+//! Modules and trait implementations around the structs, and the catalogue.
+
+use super::names::type_name;
+use super::{Generator, Here, TextSource, codec, structure};
+use crate::hash::{TypeHash, rihs01};
+use crate::library::{LibraryError, split_full_name};
+use crate::schema::InterfaceKind;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+/// Lints that generated names and literals would trip.
+const ALLOWED: &str = "#[allow(non_camel_case_types, clippy::all, rustdoc::all)]";
+
+pub(super) fn package_text(
+    generator: &Generator<'_>,
+    package: &str,
+) -> Result<String, LibraryError> {
+    let mut out = String::new();
+    for kind in InterfaceKind::ALL {
+        let names = definitions_of(generator, package, kind);
+        if names.is_empty() {
+            continue;
+        }
+        let what = match kind {
+            InterfaceKind::Message => "Messages",
+            InterfaceKind::Service => "Services",
+            InterfaceKind::Action => "Actions",
+        };
+        out.push_str(&format!(
+            "/// {what} of `{package}`.\n{ALLOWED}\npub mod {kind} {{\n"
+        ));
+        let here = Here {
+            package,
+            kind: kind.word(),
+        };
+        for name in names {
+            push_definition(&mut out, generator, &here, &name)?;
+        }
+        out.push_str("}\n\n");
+    }
+    Ok(out.trim_end().to_string() + "\n")
+}
+
+fn definitions_of(generator: &Generator<'_>, package: &str, kind: InterfaceKind) -> Vec<String> {
+    let of_this = |full: &str| match split_full_name(full) {
+        Some((of_package, of_kind, name)) if of_package == package && of_kind == kind => {
+            Some(name.to_string())
+        }
+        _ => None,
+    };
+    generator.library.names().filter_map(of_this).collect()
+}
+
+/// Everything that one definition gives rise to.
+fn push_definition(
+    out: &mut String,
+    generator: &Generator<'_>,
+    here: &Here<'_>,
+    name: &str,
+) -> Result<(), LibraryError> {
+    let definition = format!("{}/{}/{name}", here.package, here.kind);
+    for full in generator.library.derived_names(&definition)? {
+        let short = full.rsplit('/').next().unwrap_or_default();
+        let description = generator.library.describe(&full)?;
+        let hash = rihs01(&description);
+        let is_definition = short == name;
+        let is_service = short.ends_with("_SendGoal") || short.ends_with("_GetResult");
+        match (here.kind, is_definition, is_service) {
+            ("srv", true, _) | ("action", false, true) => {
+                push_service(out, generator, &full, short, hash);
+            }
+            ("action", true, _) => push_action(out, generator, &full, short, hash),
+            _ => push_message(out, generator, here, &full, hash)?,
+        }
+    }
+    Ok(())
+}
+
+fn push_message(
+    out: &mut String,
+    generator: &Generator<'_>,
+    here: &Here<'_>,
+    full: &str,
+    hash: TypeHash,
+) -> Result<(), LibraryError> {
+    let short = full.rsplit('/').next().unwrap_or_default();
+    let spec = generator.library.structure(full)?;
+    let msg = &generator.options.msg_path;
+    let name = type_name(short);
+    out.push_str(&structure::text(generator, here, short, &spec));
+    out.push_str(&codec::text(generator, &name, &spec));
+    out.push_str(&format!(
+        "    impl {msg}::Message for {name} {{
+        const TYPE_NAME: &'static str = \"{full}\";
+        const TYPE_HASH: {msg}::hash::TypeHash = {};
+
+        fn type_description() -> &'static {msg}::describe::TypeDescription {{
+            static DESCRIPTION: ::std::sync::OnceLock<{msg}::describe::TypeDescription> =
+                ::std::sync::OnceLock::new();
+            DESCRIPTION.get_or_init(|| super::super::described(\"{full}\"))
+        }}
+",
+        hash_expression(generator, hash)
+    ));
+    if generator.has_bounds(&spec) {
+        out.push_str(&codec::check_bounds_text(generator, &spec));
+    }
+    out.push_str("    }\n\n");
+    Ok(())
+}
+
+fn push_service(
+    out: &mut String,
+    generator: &Generator<'_>,
+    full: &str,
+    name: &str,
+    hash: TypeHash,
+) {
+    let msg = &generator.options.msg_path;
+    let rust = type_name(name);
+    out.push_str(&format!(
+        "    /// The service {full}.
+    #[derive(Clone, Copy, Debug)]
+    pub struct {rust};
+
+    impl {msg}::Service for {rust} {{
+        type Request = {name}_Request;
+        type Response = {name}_Response;
+        type Event = {name}_Event;
+        const TYPE_NAME: &'static str = \"{full}\";
+        const TYPE_HASH: {msg}::hash::TypeHash = {};
+    }}
+
+",
+        hash_expression(generator, hash)
+    ));
+}
+
+fn push_action(
+    out: &mut String,
+    generator: &Generator<'_>,
+    full: &str,
+    name: &str,
+    hash: TypeHash,
+) {
+    let msg = &generator.options.msg_path;
+    let rust = type_name(name);
+    out.push_str(&format!(
+        "    /// The action {full}.
+    #[derive(Clone, Copy, Debug)]
+    pub struct {rust};
+
+    impl {msg}::Action for {rust} {{
+        type Goal = {name}_Goal;
+        type Result = {name}_Result;
+        type Feedback = {name}_Feedback;
+        type SendGoal = {name}_SendGoal;
+        type GetResult = {name}_GetResult;
+        type FeedbackMessage = {name}_FeedbackMessage;
+        const TYPE_NAME: &'static str = \"{full}\";
+        const TYPE_HASH: {msg}::hash::TypeHash = {};
+    }}
+
+",
+        hash_expression(generator, hash)
+    ));
+}
+
+/// Readable in the generated text, and checked when it is compiled.
+fn hash_expression(generator: &Generator<'_>, hash: TypeHash) -> String {
+    let msg = &generator.options.msg_path;
+    format!(
+        "{msg}::hash::TypeHash::from_hex(\n            \"{}\",\n        )",
+        hash.hex()
+    )
+}
+
+pub(super) fn catalogue_text(
+    generator: &Generator<'_>,
+    packages: &[&str],
+    source: TextSource<'_>,
+) -> String {
+    let msg = &generator.options.msg_path;
+    let mut out = String::from(
+        "/// Full name and text of every definition here.\npub const DEFINITIONS: &[(&str, &str)] = &[\n",
+    );
+    for full in generator.library.names() {
+        let Some((package, kind, name)) = split_full_name(full) else {
+            continue;
+        };
+        if !packages.contains(&package) {
+            continue;
+        }
+        let text = match source {
+            TextSource::Literal => {
+                format!("{:?}", generator.library.text(full).unwrap_or_default())
+            }
+            TextSource::Include(folder) => {
+                format!("include_str!(\"{folder}/{package}/{kind}/{name}.{kind}\")")
+            }
+        };
+        out.push_str(&format!("    (\"{full}\", {text}),\n"));
+    }
+    let bases: String = generator
+        .options
+        .base_libraries
+        .iter()
+        .map(|base| format!("        library.merge({base});\n"))
+        .collect();
+    out.push_str(&format!(
+        "];
+
+/// All definitions here and those that they build on; put together on first use.
+pub fn library() -> &'static {msg}::library::InterfaceLibrary {{
+    static LIBRARY: ::std::sync::OnceLock<{msg}::library::InterfaceLibrary> =
+        ::std::sync::OnceLock::new();
+    LIBRARY.get_or_init(|| {{
+        let mut library = {msg}::library::InterfaceLibrary::new();
+{bases}        library.insert_definitions(DEFINITIONS);
+        library
+    }})
+}}
+
+/// Generated types are described from the text that they were generated from.
+fn described(name: &str) -> {msg}::describe::TypeDescription {{
+    match library().describe(name) {{
+        Ok(description) => description,
+        Err(error) => unreachable!(\"{{name}} was described when it was generated: {{error}}\"),
+    }}
+}}
+"
+    ));
+    out
+}
