@@ -1,0 +1,274 @@
+//! `--ros-args … --`: what the command line says to every node of a process.
+//!
+//! [`Arguments::parse`] is a pure function from words to settings; remap rules
+//! are applied by [`resolve_name`] and [`node_identity`]. Parameters, logging
+//! and the enclave are kept for whoever sets those up. Grammar: rcl
+//! `arguments.h`, design articles 141 (static remapping) and "ROS command line
+//! arguments".
+
+mod remap;
+
+use std::path::PathBuf;
+
+use pteros_rmw::names::{self, NameError};
+
+use crate::log::{LogSettings, Severity};
+
+pub use remap::{RemapKind, RemapRule, node_identity, resolve_name};
+
+/// Everything said between `--ros-args` and `--`, in the order given.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Arguments {
+    /// `-r`, `--remap`: rules; the first that matches wins.
+    pub remaps: Vec<RemapRule>,
+    /// `-p`, `--param`: single parameters; later ones override earlier ones.
+    pub parameters: Vec<ParameterSetting>,
+    /// `--params-file`: YAML files, applied before `parameters`.
+    pub parameter_files: Vec<PathBuf>,
+    /// `-e`, `--enclave`: the security enclave; the last one counts.
+    pub enclave: Option<String>,
+    /// `--log-level` and its kin.
+    pub log: LogSettings,
+}
+
+/// One parameter from the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParameterSetting {
+    /// The node it is for; `None` means every node of the process.
+    pub node: Option<String>,
+    /// The parameter's name.
+    pub name: String,
+    /// Its value as YAML, not yet parsed.
+    pub value: String,
+}
+
+/// What is wrong after `--ros-args`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ArgumentsError {
+    /// A word that is no ROS argument.
+    #[error("--ros-args: {word:?} is not a ROS argument; {way_out}")]
+    Unknown {
+        /// The word.
+        word: String,
+        /// What to write instead.
+        way_out: String,
+    },
+    /// A flag at the end, without what it needs.
+    #[error("--ros-args: {flag} needs a value after it: {expected}")]
+    MissingValue {
+        /// The flag.
+        flag: String,
+        /// The form of the value.
+        expected: &'static str,
+    },
+    /// A value that its flag does not understand.
+    #[error("--ros-args: {flag} {value:?}: {reason}; {way_out}")]
+    BadValue {
+        /// The flag.
+        flag: String,
+        /// The value as given.
+        value: String,
+        /// What is wrong with it.
+        reason: String,
+        /// What to write instead.
+        way_out: String,
+    },
+    /// A name in a value that can be no name.
+    #[error("--ros-args: {flag} {value:?}: {source}")]
+    BadName {
+        /// The flag.
+        flag: String,
+        /// The value as given.
+        value: String,
+        /// The name and its fault.
+        source: NameError,
+    },
+}
+
+/// The flags, their values and their use, as `--help` texts print them.
+pub const FLAGS: &[(&str, &str)] = &[
+    (
+        "-r, --remap [NODE:]FROM:=TO",
+        "remap a name, __node or __ns; FROM may use * and **, TO \\1 to \\9",
+    ),
+    ("-p, --param [NODE:]NAME:=VALUE", "set a parameter"),
+    ("--params-file FILE", "read parameters from a YAML file"),
+    ("-e, --enclave PATH", "use a security enclave"),
+    (
+        "--log-level [LOGGER:=]LEVEL",
+        "debug, info, warn, error or fatal",
+    ),
+    ("--log-config-file FILE", "configure the logging backend"),
+    ("--log-file-name PREFIX", "prefix of log files"),
+    (
+        "--{enable,disable}-{rosout,stdout,external-lib}-logs",
+        "choose where logs go",
+    ),
+];
+
+impl Arguments {
+    /// Splits a command line into ROS arguments and the rest, which keeps its
+    /// order. `--ros-args` may come several times; each lasts until `--` or
+    /// the end. Does no IO.
+    pub fn parse<S: Into<String>>(
+        words: impl IntoIterator<Item = S>,
+    ) -> Result<(Arguments, Vec<String>), ArgumentsError> {
+        let mut arguments = Arguments::default();
+        let mut rest = Vec::new();
+        let mut words = words.into_iter().map(Into::into);
+        let mut inside = false;
+        while let Some(word) = words.next() {
+            match (inside, word.as_str()) {
+                (_, "--ros-args") => inside = true,
+                (false, _) => rest.push(word),
+                (true, "--") => inside = false,
+                (true, _) => arguments.take_flag(&word, || words.next())?,
+            }
+        }
+        Ok((arguments, rest))
+    }
+
+    /// [`Arguments::parse`] on this process's own words, its name excluded.
+    /// A word that is no UTF-8 is read with replacement characters.
+    pub fn from_process() -> Result<(Arguments, Vec<String>), ArgumentsError> {
+        Self::parse(
+            std::env::args_os()
+                .skip(1)
+                .map(|word| word.to_string_lossy().into_owned()),
+        )
+    }
+
+    fn take_flag(
+        &mut self,
+        flag: &str,
+        next: impl FnOnce() -> Option<String>,
+    ) -> Result<(), ArgumentsError> {
+        let value = |expected| {
+            next()
+                .filter(|v| v != "--")
+                .ok_or(ArgumentsError::MissingValue {
+                    flag: flag.into(),
+                    expected,
+                })
+        };
+        match flag {
+            "-r" | "--remap" => {
+                let text = value("[NODE:]FROM:=TO")?;
+                self.remaps.push(RemapRule::parse(flag, &text)?);
+            }
+            "-p" | "--param" => {
+                let text = value("[NODE:]NAME:=VALUE")?;
+                self.parameters.push(parameter(flag, &text)?);
+            }
+            "--params-file" => self.parameter_files.push(value("a YAML file")?.into()),
+            "-e" | "--enclave" => {
+                let path = value("an enclave's path, as /arm")?;
+                names::validate_enclave(&path).map_err(|source| ArgumentsError::BadName {
+                    flag: flag.into(),
+                    value: path.clone(),
+                    source,
+                })?;
+                self.enclave = Some(path);
+            }
+            "--log-level" => {
+                let text = value("[LOGGER:=]LEVEL")?;
+                self.set_log_level(flag, &text)?;
+            }
+            "--log-config-file" => self.log.config_file = Some(value("a file")?.into()),
+            "--log-file-name" => self.log.file_name = Some(value("a prefix")?),
+            "--enable-rosout-logs" => self.log.rosout = Some(true),
+            "--disable-rosout-logs" => self.log.rosout = Some(false),
+            "--enable-stdout-logs" => self.log.console = Some(true),
+            "--disable-stdout-logs" => self.log.console = Some(false),
+            "--enable-external-lib-logs" => self.log.external = Some(true),
+            "--disable-external-lib-logs" => self.log.external = Some(false),
+            _ => return Err(unknown(flag)),
+        }
+        Ok(())
+    }
+
+    fn set_log_level(&mut self, flag: &str, text: &str) -> Result<(), ArgumentsError> {
+        let (logger, level) = match text.split_once(":=") {
+            Some((logger, level)) => (Some(logger), level),
+            None => (None, text),
+        };
+        let wrong = |reason: String, way_out: &str| ArgumentsError::BadValue {
+            flag: flag.into(),
+            value: text.into(),
+            reason,
+            way_out: way_out.into(),
+        };
+        let severity: Severity = level.parse().map_err(|_| {
+            wrong(
+                format!("{level:?} is no log level"),
+                "use debug, info, warn, error or fatal",
+            )
+        })?;
+        match logger {
+            None => self.log.level = Some(severity),
+            Some("") => {
+                return Err(wrong(
+                    "no logger before :=".into(),
+                    "name the logger, or leave := out to mean all",
+                ));
+            }
+            Some(logger) => self.log.loggers.push((logger.into(), severity)),
+        }
+        Ok(())
+    }
+}
+
+fn unknown(word: &str) -> ArgumentsError {
+    let way_out = if word.starts_with("__") || word.contains(":=") {
+        format!("write -r {word} to remap or -p {word} to set a parameter")
+    } else if let Some((flag, value)) = word.split_once('=').filter(|_| word.starts_with("--")) {
+        format!("write {flag} {value}, with a blank")
+    } else if word.starts_with('-') {
+        "known are -r, -p, --params-file, -e, --log-level, --log-config-file, --log-file-name and \
+         --{enable,disable}-{rosout,stdout,external-lib}-logs"
+            .into()
+    } else {
+        "end the ROS arguments with -- before it".into()
+    };
+    ArgumentsError::Unknown {
+        word: word.into(),
+        way_out,
+    }
+}
+
+fn parameter(flag: &str, text: &str) -> Result<ParameterSetting, ArgumentsError> {
+    let wrong = |reason: &str| ArgumentsError::BadValue {
+        flag: flag.into(),
+        value: text.into(),
+        reason: reason.into(),
+        way_out: "write NAME:=VALUE or NODE:NAME:=VALUE".into(),
+    };
+    let (target, value) = text.split_once(":=").ok_or_else(|| wrong("no := in it"))?;
+    let (node, name) = match target.split_once(':') {
+        Some((node, name)) => (Some(node), name),
+        None => (None, target),
+    };
+    if let Some(node) = node {
+        names::validate_node(node).map_err(|source| ArgumentsError::BadName {
+            flag: flag.into(),
+            value: text.into(),
+            source,
+        })?;
+    }
+    if name.is_empty() {
+        return Err(wrong("no parameter name before :="));
+    }
+    if value.trim().is_empty() {
+        return Err(wrong(
+            "no value after := (write '' in quotes for an empty text)",
+        ));
+    }
+    Ok(ParameterSetting {
+        node: node.map(Into::into),
+        name: name.into(),
+        value: value.into(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

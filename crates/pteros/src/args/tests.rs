@@ -1,0 +1,216 @@
+//! Command lines as users write them, and what nodes and topics get called.
+
+use super::*;
+use crate::log::Severity;
+use pteros_rmw::names::NameKind::{Service, Topic};
+
+fn parse(line: &str) -> Result<(Arguments, Vec<String>), ArgumentsError> {
+    Arguments::parse(line.split_whitespace())
+}
+
+fn rules(lines: &[&str]) -> Arguments {
+    let words = lines.iter().flat_map(|line| ["-r", line]);
+    let words = std::iter::once("--ros-args").chain(words);
+    Arguments::parse(words).unwrap().0
+}
+
+#[test]
+fn ros_arguments_are_cut_out_wherever_they_stand() {
+    let (arguments, rest) = parse(
+        "--loud --ros-args -r a:=b -p rate:=5 -- file --ros-args --log-level debug \
+         --log-level talker:=WARN -e /arm --params-file p.yaml --disable-rosout-logs",
+    )
+    .unwrap();
+    assert_eq!(rest, ["--loud", "file"]);
+    assert_eq!(arguments.remaps.len(), 1);
+    assert_eq!(
+        arguments.parameters,
+        [ParameterSetting {
+            node: None,
+            name: "rate".into(),
+            value: "5".into()
+        }]
+    );
+    assert_eq!(arguments.parameter_files, [PathBuf::from("p.yaml")]);
+    assert_eq!(arguments.enclave.as_deref(), Some("/arm"));
+    assert_eq!(arguments.log.level, Some(Severity::Debug));
+    assert_eq!(arguments.log.rosout, Some(false));
+    assert_eq!(arguments.log.filter(Severity::Info), "debug,talker=warn");
+
+    let (none, rest) = parse("-r a:=b -- --log-level x").unwrap();
+    assert_eq!(none, Arguments::default());
+    assert_eq!(rest, ["-r", "a:=b", "--", "--log-level", "x"]);
+}
+
+#[test]
+fn parameters_may_be_for_one_node_and_hold_any_yaml() {
+    let (arguments, _) = Arguments::parse([
+        "--ros-args",
+        "-p",
+        "talker:url.name:=http://a:=b",
+        "-p",
+        "list:=[1, 2]",
+    ])
+    .unwrap();
+    assert_eq!(arguments.parameters[0].node.as_deref(), Some("talker"));
+    assert_eq!(arguments.parameters[0].name, "url.name");
+    assert_eq!(arguments.parameters[0].value, "http://a:=b");
+    assert_eq!(arguments.parameters[1].value, "[1, 2]");
+}
+
+#[test]
+fn what_is_not_understood_is_named_with_a_way_out() {
+    let table = [
+        (
+            "--ros-args --rename a:=b",
+            "--ros-args: \"--rename\" is not a ROS argument; known are -r, -p, --params-file, \
+             -e, --log-level, --log-config-file, --log-file-name and \
+             --{enable,disable}-{rosout,stdout,external-lib}-logs",
+        ),
+        (
+            "--ros-args --log-level=debug",
+            "--ros-args: \"--log-level=debug\" is not a ROS argument; write --log-level debug, \
+             with a blank",
+        ),
+        (
+            "--ros-args a:=b",
+            "--ros-args: \"a:=b\" is not a ROS argument; write -r a:=b to remap or -p a:=b to \
+             set a parameter",
+        ),
+        (
+            "--ros-args file",
+            "--ros-args: \"file\" is not a ROS argument; end the ROS arguments with -- before it",
+        ),
+        (
+            "--ros-args -r",
+            "--ros-args: -r needs a value after it: [NODE:]FROM:=TO",
+        ),
+        (
+            "--ros-args -r -- x",
+            "--ros-args: -r needs a value after it: [NODE:]FROM:=TO",
+        ),
+        (
+            "--ros-args --log-level loud",
+            "--ros-args: --log-level \"loud\": \"loud\" is no log level; use debug, info, warn, \
+             error or fatal",
+        ),
+        (
+            "--ros-args -r /a/b*:=c",
+            "--ros-args: -r \"/a/b*:=c\": a wildcard mixed with text; let * or ** stand alone \
+             between slashes",
+        ),
+        (
+            "--ros-args -r /a/*:=/b/\\2",
+            "--ros-args: -r \"/a/*:=/b/\\\\2\": a reference to a wildcard that is not before :=; \
+             use \\1 for the first * or ** there, \\2 for the second, up to \\9",
+        ),
+        (
+            "--ros-args -r __ns:=ns",
+            "--ros-args: -r \"__ns:=ns\": namespace name \"ns\" is not absolute at position 0: \
+             start it with a slash",
+        ),
+        (
+            "--ros-args -r http://a:=b",
+            "--ros-args: -r \"http://a:=b\": an unknown scheme before ://; use rostopic:// or \
+             rosservice://",
+        ),
+    ];
+    for (line, message) in table {
+        assert_eq!(parse(line).unwrap_err().to_string(), message);
+    }
+    for bad in [
+        "-r a",
+        "-r :=b",
+        "-r a:=",
+        "-r 2:a:=b",
+        "-r a:=7",
+        "-r __node:=a/b",
+        "-p a",
+        "-p :=1",
+        "-p a:=",
+        "-p a/b:c:=1",
+        "-e arm",
+        "--log-level :=info",
+    ] {
+        assert!(parse(&format!("--ros-args {bad}")).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn names_are_remapped_after_expansion_by_the_first_rule_that_matches() {
+    // rule, name as the node writes it, what it gets (node /ns/talker)
+    let table = [
+        ("chatter:=talk", "chatter", "/ns/talk"),
+        ("chatter:=/talk", "/ns/chatter", "/talk"),
+        ("/chatter:=/talk", "chatter", "/ns/chatter"),
+        ("~/out:=out", "~/out", "/ns/out"),
+        ("~:=me", "~", "/ns/me"),
+        ("{node}/out:=out", "talker/out", "/ns/out"),
+        ("/a:=~/a", "/a", "/ns/talker/a"),
+        ("talker:chatter:=talk", "chatter", "/ns/talk"),
+        ("listener:chatter:=talk", "chatter", "/ns/chatter"),
+        ("rostopic://chatter:=talk", "chatter", "/ns/talk"),
+        ("talker:rostopic://chatter:=talk", "chatter", "/ns/talk"),
+        ("rosservice://chatter:=talk", "chatter", "/ns/chatter"),
+        ("/ns/*:=/other/\\1", "chatter", "/other/chatter"),
+        ("/*:=/other/\\1", "chatter", "/ns/chatter"),
+        ("/**:=/robot/\\1", "chatter", "/robot/ns/chatter"),
+        ("/**/image:=/cam/\\1/picture", "/image", "/cam/picture"),
+        (
+            "/**/image:=/cam/\\1/picture",
+            "/a/b/image",
+            "/cam/a/b/picture",
+        ),
+        ("/*/x/**:=/\\2/y/\\1", "/a/x/b/c", "/b/c/y/a"),
+        ("*:=/flat/\\1", "chatter", "/flat/chatter"),
+    ];
+    for (rule, name, full) in table {
+        let global = rules(&[rule]);
+        let found = resolve_name(&[&global], Topic, name, "talker", "/ns");
+        assert_eq!(found.as_deref(), Ok(full), "{rule}");
+    }
+    let service = rules(&["rosservice://add:=sum", "rostopic://add:=never"]);
+    let found = resolve_name(&[&service], Service, "add", "n", "/");
+    assert_eq!(found.as_deref(), Ok("/sum"));
+}
+
+#[test]
+fn a_nodes_own_rules_go_before_those_of_the_process() {
+    let local = rules(&["a:=local", "__node:=mine"]);
+    let global = rules(&["a:=global", "b:=global_b", "__node:=theirs", "__ns:=/g"]);
+    let both = [&local, &global];
+    assert_eq!(
+        node_identity(&both, "talker", "/ns"),
+        Ok(("mine".into(), "/g".into()))
+    );
+    let resolve = |name| resolve_name(&both, Topic, name, "mine", "/g").unwrap();
+    assert_eq!(resolve("a"), "/g/local");
+    assert_eq!(resolve("b"), "/g/global_b");
+
+    let first_wins = rules(&["a:=one", "a:=two"]);
+    let found = resolve_name(&[&first_wins], Topic, "a", "n", "/").unwrap();
+    assert_eq!(found, "/one");
+}
+
+#[test]
+fn nodes_are_renamed_before_their_namespace_is() {
+    let global = rules(&["talker:__name:=speaker", "speaker:__ns:=/robot"]);
+    assert_eq!(
+        node_identity(&[&global], "talker", ""),
+        Ok(("speaker".into(), "/robot".into()))
+    );
+    assert_eq!(
+        node_identity(&[&global], "listener", "a/b"),
+        Ok(("listener".into(), "/a/b".into()))
+    );
+    assert!(node_identity(&[], "no good", "/").is_err());
+}
+
+#[test]
+fn many_wildcards_cost_no_more_than_the_product_of_lengths() {
+    let pattern = format!("/{}z:=/hit", "**/".repeat(30));
+    let global = rules(&[&pattern]);
+    let name = format!("/{}y", "a/".repeat(60));
+    let found = resolve_name(&[&global], Topic, &name, "n", "/").unwrap();
+    assert_eq!(found, name);
+}

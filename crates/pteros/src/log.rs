@@ -1,0 +1,107 @@
+//! What `--ros-args` says about logging, and how it reads as filter
+//! directives for `tracing`.
+//!
+//! Nothing is printed here: whoever owns the process (a user's `main`, the
+//! command line tool) installs the subscriber it likes and hands it
+//! [`LogSettings::filter`].
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Severity of a log message, with the numbers of `rcl_interfaces/msg/Log`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+#[repr(u8)]
+pub enum Severity {
+    /// For us.
+    Debug = 10,
+    /// For the operator, when all is well.
+    Info = 20,
+    /// Something to look at.
+    Warn = 30,
+    /// Something failed; the node goes on.
+    Error = 40,
+    /// The node cannot go on.
+    Fatal = 50,
+}
+
+/// A word that is no log level.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("log level {0:?} is not known; use debug, info, warn, error or fatal")]
+pub struct SeverityError(pub String);
+
+impl FromStr for Severity {
+    type Err = SeverityError;
+
+    /// Reads a level's name in any case; `unset` is none here.
+    fn from_str(word: &str) -> Result<Self, SeverityError> {
+        Ok(match word.to_ascii_lowercase().as_str() {
+            "debug" => Self::Debug,
+            "info" => Self::Info,
+            "warn" | "warning" => Self::Warn,
+            "error" => Self::Error,
+            "fatal" => Self::Fatal,
+            _ => return Err(SeverityError(word.into())),
+        })
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Debug => "DEBUG",
+            Self::Info => "INFO",
+            Self::Warn => "WARN",
+            Self::Error => "ERROR",
+            Self::Fatal => "FATAL",
+        })
+    }
+}
+
+impl Severity {
+    /// The `tracing` level that shows it; fatal messages are errors there.
+    pub fn tracing_level(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error | Self::Fatal => "error",
+        }
+    }
+}
+
+/// What the command line says about logging. `None` means not said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogSettings {
+    /// The level of every logger that is not named.
+    pub level: Option<Severity>,
+    /// Levels of single loggers; a logger is a node's dotted name or a crate.
+    pub loggers: Vec<(String, Severity)>,
+    /// Configuration file of a logging backend.
+    pub config_file: Option<PathBuf>,
+    /// Prefix of log files.
+    pub file_name: Option<String>,
+    /// Whether messages are published on `/rosout`.
+    pub rosout: Option<bool>,
+    /// Whether messages go to the console.
+    pub console: Option<bool>,
+    /// Whether messages go to an external backend, such as a file.
+    pub external: Option<bool>,
+}
+
+impl LogSettings {
+    /// Directives for a `tracing` filter, such as `info,pteros_rmw=debug`.
+    /// `default` holds where no level is given. A logger's dots become `::`,
+    /// since targets are written so. With the console off it is `off`.
+    pub fn filter(&self, default: Severity) -> String {
+        if self.console == Some(false) {
+            return "off".into();
+        }
+        let mut text = self.level.unwrap_or(default).tracing_level().to_owned();
+        for (logger, severity) in &self.loggers {
+            let target = logger.replace('.', "::");
+            text.push_str(&format!(",{target}={}", severity.tracing_level()));
+        }
+        text
+    }
+}
