@@ -79,8 +79,9 @@ fn generated_files(library: &InterfaceLibrary) -> Result<Vec<(String, String)>> 
             "#[cfg(feature = \"types\")]\n#[rustfmt::skip]\npub mod {package};\n"
         ));
     }
+    let types = generator.type_table(&packages)?;
     let text = format!(
-        "//! One module per package, and the definitions' texts.\n//!\n//! {GENERATED}\n\n{modules}\n{}",
+        "//! One module per package, and the definitions' texts.\n//!\n//! {GENERATED}\n\n{modules}\n#[cfg(feature = \"types\")]\n{types}\n{}",
         generator.catalogue(&packages, TextSource::Include("../../definitions"))
     );
     files.push(("mod.rs".to_string(), text));

@@ -1,13 +1,11 @@
 //! The one line of a build script whose package brings its own interfaces.
 //!
+//! In the `main` of `build.rs`:
 //! ```no_run
-//! // build.rs
-//! fn main() {
-//!     pteros_interfaces::build::generate_package("interfaces");
-//! }
+//! pteros_interfaces::build::generate_package("interfaces");
 //! ```
+//! In `src/lib.rs`:
 //! ```ignore
-//! // src/lib.rs
 //! include!(concat!(env!("OUT_DIR"), "/interfaces.rs"));
 //! ```
 //! Definitions lie in `interfaces/msg/*.msg`, `srv/*.srv`, `action/*.action` and

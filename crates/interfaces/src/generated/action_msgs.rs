@@ -6,7 +6,7 @@
 #[allow(non_camel_case_types, clippy::all, rustdoc::all)]
 pub mod msg {
     /// action_msgs/msg/GoalInfo
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct GoalInfo {
         /// `unique_identifier_msgs/UUID`
         pub goal_id: super::super::unique_identifier_msgs::msg::UUID,
@@ -49,7 +49,7 @@ pub mod msg {
     }
 
     /// action_msgs/msg/GoalStatus
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct GoalStatus {
         /// `action_msgs/GoalInfo`
         pub goal_info: GoalInfo,
@@ -167,7 +167,7 @@ pub mod srv {
     }
 
     /// action_msgs/srv/CancelGoal_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct CancelGoal_Request {
         /// `action_msgs/GoalInfo`
         pub goal_info: super::msg::GoalInfo,

@@ -6,7 +6,7 @@
 #[allow(non_camel_case_types, clippy::all, rustdoc::all)]
 pub mod msg {
     /// builtin_interfaces/msg/Duration
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Duration {
         /// `int32`
         pub sec: i32,
@@ -49,7 +49,7 @@ pub mod msg {
     }
 
     /// builtin_interfaces/msg/Time
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Time {
         /// `int32`
         pub sec: i32,

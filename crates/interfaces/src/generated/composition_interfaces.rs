@@ -20,7 +20,7 @@ pub mod srv {
     }
 
     /// composition_interfaces/srv/ListNodes_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct ListNodes_Request {}
 
     impl ::pteros_msg::Encode for ListNodes_Request {
@@ -350,7 +350,7 @@ pub mod srv {
     }
 
     /// composition_interfaces/srv/UnloadNode_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct UnloadNode_Request {
         /// `uint64`
         pub unique_id: u64,

@@ -326,7 +326,7 @@ pub mod srv {
     }
 
     /// diagnostic_msgs/srv/SelfTest_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct SelfTest_Request {}
 
     impl ::pteros_msg::Encode for SelfTest_Request {

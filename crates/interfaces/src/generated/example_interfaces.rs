@@ -6,7 +6,7 @@
 #[allow(non_camel_case_types, clippy::all, rustdoc::all)]
 pub mod msg {
     /// example_interfaces/msg/Bool
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Bool {
         /// `bool`
         pub data: bool,
@@ -45,7 +45,7 @@ pub mod msg {
     }
 
     /// example_interfaces/msg/Byte
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Byte {
         /// `byte`
         pub data: u8,
@@ -127,7 +127,7 @@ pub mod msg {
     }
 
     /// example_interfaces/msg/Char
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Char {
         /// `char`
         pub data: u8,
@@ -166,7 +166,7 @@ pub mod msg {
     }
 
     /// example_interfaces/msg/Empty
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Empty {}
 
     impl ::pteros_msg::Encode for Empty {
@@ -201,7 +201,7 @@ pub mod msg {
     }
 
     /// example_interfaces/msg/Float32
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct Float32 {
         /// `float32`
         pub data: f32,
@@ -283,7 +283,7 @@ pub mod msg {
     }
 
     /// example_interfaces/msg/Float64
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct Float64 {
         /// `float64`
         pub data: f64,
@@ -365,7 +365,7 @@ pub mod msg {
     }
 
     /// example_interfaces/msg/Int16
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Int16 {
         /// `int16`
         pub data: i16,
@@ -447,7 +447,7 @@ pub mod msg {
     }
 
     /// example_interfaces/msg/Int32
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Int32 {
         /// `int32`
         pub data: i32,
@@ -529,7 +529,7 @@ pub mod msg {
     }
 
     /// example_interfaces/msg/Int64
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Int64 {
         /// `int64`
         pub data: i64,
@@ -611,7 +611,7 @@ pub mod msg {
     }
 
     /// example_interfaces/msg/Int8
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Int8 {
         /// `int8`
         pub data: i8,
@@ -822,7 +822,7 @@ pub mod msg {
     }
 
     /// example_interfaces/msg/UInt16
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct UInt16 {
         /// `uint16`
         pub data: u16,
@@ -904,7 +904,7 @@ pub mod msg {
     }
 
     /// example_interfaces/msg/UInt32
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct UInt32 {
         /// `uint32`
         pub data: u32,
@@ -986,7 +986,7 @@ pub mod msg {
     }
 
     /// example_interfaces/msg/UInt64
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct UInt64 {
         /// `uint64`
         pub data: u64,
@@ -1068,7 +1068,7 @@ pub mod msg {
     }
 
     /// example_interfaces/msg/UInt8
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct UInt8 {
         /// `uint8`
         pub data: u8,
@@ -1208,7 +1208,7 @@ pub mod srv {
     }
 
     /// example_interfaces/srv/AddTwoInts_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct AddTwoInts_Request {
         /// `int64`
         pub a: i64,
@@ -1251,7 +1251,7 @@ pub mod srv {
     }
 
     /// example_interfaces/srv/AddTwoInts_Response
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct AddTwoInts_Response {
         /// `int64`
         pub sum: i64,
@@ -1357,7 +1357,7 @@ pub mod srv {
     }
 
     /// example_interfaces/srv/SetBool_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct SetBool_Request {
         /// `bool`
         pub data: bool,
@@ -1506,7 +1506,7 @@ pub mod srv {
     }
 
     /// example_interfaces/srv/Trigger_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Trigger_Request {}
 
     impl ::pteros_msg::Encode for Trigger_Request {
@@ -1659,7 +1659,7 @@ pub mod action {
     }
 
     /// example_interfaces/action/Fibonacci_Goal
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Fibonacci_Goal {
         /// `int32`
         pub order: i32,
@@ -1790,7 +1790,7 @@ pub mod action {
     }
 
     /// example_interfaces/action/Fibonacci_SendGoal_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Fibonacci_SendGoal_Request {
         /// `unique_identifier_msgs/UUID`
         pub goal_id: super::super::unique_identifier_msgs::msg::UUID,
@@ -1833,7 +1833,7 @@ pub mod action {
     }
 
     /// example_interfaces/action/Fibonacci_SendGoal_Response
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Fibonacci_SendGoal_Response {
         /// `bool`
         pub accepted: bool,
@@ -1943,7 +1943,7 @@ pub mod action {
     }
 
     /// example_interfaces/action/Fibonacci_GetResult_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Fibonacci_GetResult_Request {
         /// `unique_identifier_msgs/UUID`
         pub goal_id: super::super::unique_identifier_msgs::msg::UUID,

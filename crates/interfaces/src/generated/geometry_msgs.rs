@@ -6,7 +6,7 @@
 #[allow(non_camel_case_types, clippy::all, rustdoc::all)]
 pub mod msg {
     /// geometry_msgs/msg/Accel
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct Accel {
         /// `geometry_msgs/Vector3`
         pub linear: Vector3,
@@ -92,7 +92,7 @@ pub mod msg {
     }
 
     /// geometry_msgs/msg/AccelWithCovariance
-    #[derive(Clone, Debug, PartialEq)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct AccelWithCovariance {
         /// `geometry_msgs/Accel`
         pub accel: Accel,
@@ -187,7 +187,7 @@ pub mod msg {
     }
 
     /// geometry_msgs/msg/Inertia
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct Inertia {
         /// `float64`
         pub m: f64,
@@ -297,7 +297,7 @@ pub mod msg {
     }
 
     /// geometry_msgs/msg/Point
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct Point {
         /// `float64`
         pub x: f64,
@@ -344,7 +344,7 @@ pub mod msg {
     }
 
     /// geometry_msgs/msg/Point32
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct Point32 {
         /// `float32`
         pub x: f32,
@@ -602,7 +602,7 @@ pub mod msg {
     }
 
     /// geometry_msgs/msg/Pose
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct Pose {
         /// `geometry_msgs/Point`
         pub position: Point,
@@ -645,7 +645,7 @@ pub mod msg {
     }
 
     /// geometry_msgs/msg/Pose2D
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct Pose2D {
         /// `float64`
         pub x: f64,
@@ -778,7 +778,7 @@ pub mod msg {
     }
 
     /// geometry_msgs/msg/PoseWithCovariance
-    #[derive(Clone, Debug, PartialEq)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct PoseWithCovariance {
         /// `geometry_msgs/Pose`
         pub pose: Pose,
@@ -873,7 +873,7 @@ pub mod msg {
     }
 
     /// geometry_msgs/msg/Quaternion
-    #[derive(Clone, Debug, PartialEq)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Quaternion {
         /// `float64`
         pub x: f64,
@@ -978,7 +978,7 @@ pub mod msg {
     }
 
     /// geometry_msgs/msg/Transform
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct Transform {
         /// `geometry_msgs/Vector3`
         pub translation: Vector3,
@@ -1068,7 +1068,7 @@ pub mod msg {
     }
 
     /// geometry_msgs/msg/Twist
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct Twist {
         /// `geometry_msgs/Vector3`
         pub linear: Vector3,
@@ -1154,7 +1154,7 @@ pub mod msg {
     }
 
     /// geometry_msgs/msg/TwistWithCovariance
-    #[derive(Clone, Debug, PartialEq)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct TwistWithCovariance {
         /// `geometry_msgs/Twist`
         pub twist: Twist,
@@ -1249,7 +1249,7 @@ pub mod msg {
     }
 
     /// geometry_msgs/msg/Vector3
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct Vector3 {
         /// `float64`
         pub x: f64,
@@ -1390,7 +1390,7 @@ pub mod msg {
     }
 
     /// geometry_msgs/msg/Wrench
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct Wrench {
         /// `geometry_msgs/Vector3`
         pub force: Vector3,

@@ -336,7 +336,7 @@ pub mod srv {
     }
 
     /// lifecycle_msgs/srv/ChangeState_Response
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct ChangeState_Response {
         /// `bool`
         pub success: bool,
@@ -442,7 +442,7 @@ pub mod srv {
     }
 
     /// lifecycle_msgs/srv/GetAvailableStates_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct GetAvailableStates_Request {}
 
     impl ::pteros_msg::Encode for GetAvailableStates_Request {
@@ -583,7 +583,7 @@ pub mod srv {
     }
 
     /// lifecycle_msgs/srv/GetAvailableTransitions_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct GetAvailableTransitions_Request {}
 
     impl ::pteros_msg::Encode for GetAvailableTransitions_Request {
@@ -724,7 +724,7 @@ pub mod srv {
     }
 
     /// lifecycle_msgs/srv/GetState_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct GetState_Request {}
 
     impl ::pteros_msg::Encode for GetState_Request {

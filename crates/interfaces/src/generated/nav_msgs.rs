@@ -57,7 +57,7 @@ pub mod msg {
     }
 
     /// nav_msgs/msg/MapMetaData
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct MapMetaData {
         /// `builtin_interfaces/Time`
         pub map_load_time: super::super::builtin_interfaces::msg::Time,
@@ -272,7 +272,7 @@ pub mod srv {
     }
 
     /// nav_msgs/srv/GetMap_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct GetMap_Request {}
 
     impl ::pteros_msg::Encode for GetMap_Request {
@@ -771,7 +771,7 @@ pub mod srv {
     }
 
     /// nav_msgs/srv/SetMap_Response
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct SetMap_Response {
         /// `bool`
         pub success: bool,

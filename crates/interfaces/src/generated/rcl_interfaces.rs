@@ -6,7 +6,7 @@
 #[allow(non_camel_case_types, clippy::all, rustdoc::all)]
 pub mod msg {
     /// rcl_interfaces/msg/FloatingPointRange
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct FloatingPointRange {
         /// `float64`
         pub from_value: f64,
@@ -53,7 +53,7 @@ pub mod msg {
     }
 
     /// rcl_interfaces/msg/IntegerRange
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct IntegerRange {
         /// `int64`
         pub from_value: i64,
@@ -510,20 +510,23 @@ pub mod msg {
 
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             for (index, value) in self.new_parameters.iter().enumerate() {
-                ::pteros_msg::Message::check_bounds(value).map_err(|error| error.within(&::std::format!("new_parameters[{index}]")))?;
+                ::pteros_msg::Message::check_bounds(value)
+                    .map_err(|error| error.within(&::std::format!("new_parameters[{index}]")))?;
             }
             for (index, value) in self.changed_parameters.iter().enumerate() {
-                ::pteros_msg::Message::check_bounds(value).map_err(|error| error.within(&::std::format!("changed_parameters[{index}]")))?;
+                ::pteros_msg::Message::check_bounds(value)
+                    .map_err(|error| error.within(&::std::format!("changed_parameters[{index}]")))?;
             }
             for (index, value) in self.deleted_parameters.iter().enumerate() {
-                ::pteros_msg::Message::check_bounds(value).map_err(|error| error.within(&::std::format!("deleted_parameters[{index}]")))?;
+                ::pteros_msg::Message::check_bounds(value)
+                    .map_err(|error| error.within(&::std::format!("deleted_parameters[{index}]")))?;
             }
             Ok(())
         }
     }
 
     /// rcl_interfaces/msg/ParameterType
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct ParameterType {}
 
     impl ParameterType {
@@ -839,7 +842,8 @@ pub mod srv {
 
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             for (index, value) in self.descriptors.iter().enumerate() {
-                ::pteros_msg::Message::check_bounds(value).map_err(|error| error.within(&::std::format!("descriptors[{index}]")))?;
+                ::pteros_msg::Message::check_bounds(value)
+                    .map_err(|error| error.within(&::std::format!("descriptors[{index}]")))?;
             }
             Ok(())
         }
@@ -895,7 +899,8 @@ pub mod srv {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
             for (index, value) in self.response.iter().enumerate() {
-                ::pteros_msg::Message::check_bounds(value).map_err(|error| error.within(&::std::format!("response[{index}]")))?;
+                ::pteros_msg::Message::check_bounds(value)
+                    .map_err(|error| error.within(&::std::format!("response[{index}]")))?;
             }
             Ok(())
         }

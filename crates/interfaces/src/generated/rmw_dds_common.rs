@@ -6,7 +6,7 @@
 #[allow(non_camel_case_types, clippy::all, rustdoc::all)]
 pub mod msg {
     /// rmw_dds_common/msg/Gid
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Gid {
         /// `char[16]`
         pub data: [u8; 16],
@@ -95,10 +95,8 @@ pub mod msg {
         }
 
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
-            let value = &self.node_namespace;
-            ::pteros_msg::BoundError::check("", value.len(), 256).map_err(|error| ::pteros_msg::BoundError { field: "node_namespace".into(), ..error })?;
-            let value = &self.node_name;
-            ::pteros_msg::BoundError::check("", value.len(), 256).map_err(|error| ::pteros_msg::BoundError { field: "node_name".into(), ..error })?;
+            ::pteros_msg::BoundError::check("node_namespace", self.node_namespace.len(), 256)?;
+            ::pteros_msg::BoundError::check("node_name", self.node_name.len(), 256)?;
             Ok(())
         }
     }
@@ -147,7 +145,8 @@ pub mod msg {
 
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             for (index, value) in self.node_entities_info_seq.iter().enumerate() {
-                ::pteros_msg::Message::check_bounds(value).map_err(|error| error.within(&::std::format!("node_entities_info_seq[{index}]")))?;
+                ::pteros_msg::Message::check_bounds(value)
+                    .map_err(|error| error.within(&::std::format!("node_entities_info_seq[{index}]")))?;
             }
             Ok(())
         }

@@ -12,12 +12,15 @@ pub mod msg {
         pub closed_file: ::std::string::String,
         /// `string`
         pub opened_file: ::std::string::String,
+        /// `string`
+        pub node_name: ::std::string::String,
     }
 
     impl ::pteros_msg::Encode for ReadSplitEvent {
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.closed_file);
             out.string(&self.opened_file);
+            out.string(&self.node_name);
         }
     }
 
@@ -29,6 +32,7 @@ pub mod msg {
             let value = Self {
                 closed_file: input.string(usize::MAX)?,
                 opened_file: input.string(usize::MAX)?,
+                node_name: input.string(usize::MAX)?,
             };
             input.end_struct(scope);
             Ok(value)
@@ -38,7 +42,7 @@ pub mod msg {
     impl ::pteros_msg::Message for ReadSplitEvent {
         const TYPE_NAME: &'static str = "rosbag2_interfaces/msg/ReadSplitEvent";
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
-            "0439d996516a82065c51466f7e80b41563b523adb4d94f801fe5cd5221ef170e",
+            "6f21c9b52d788338b0775ceccb49f38e7a8baad7b954f79dd280baed91145ad7",
         );
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
@@ -55,12 +59,15 @@ pub mod msg {
         pub closed_file: ::std::string::String,
         /// `string`
         pub opened_file: ::std::string::String,
+        /// `string`
+        pub node_name: ::std::string::String,
     }
 
     impl ::pteros_msg::Encode for WriteSplitEvent {
         fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
             out.string(&self.closed_file);
             out.string(&self.opened_file);
+            out.string(&self.node_name);
         }
     }
 
@@ -72,6 +79,7 @@ pub mod msg {
             let value = Self {
                 closed_file: input.string(usize::MAX)?,
                 opened_file: input.string(usize::MAX)?,
+                node_name: input.string(usize::MAX)?,
             };
             input.end_struct(scope);
             Ok(value)
@@ -81,7 +89,7 @@ pub mod msg {
     impl ::pteros_msg::Message for WriteSplitEvent {
         const TYPE_NAME: &'static str = "rosbag2_interfaces/msg/WriteSplitEvent";
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
-            "5ef58f7106a5cff8f5a794028c18117ee21015850ddcc567df449f41932960f8",
+            "4a50733d58c48fe31919ae8c8516beda7326d70c8e99aee98af3fdfd44ec5ae6",
         );
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
@@ -111,7 +119,7 @@ pub mod srv {
     }
 
     /// rosbag2_interfaces/srv/Burst_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Burst_Request {
         /// `uint64`
         pub num_messages: u64,
@@ -150,7 +158,7 @@ pub mod srv {
     }
 
     /// rosbag2_interfaces/srv/Burst_Response
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Burst_Response {
         /// `uint64`
         pub actually_burst: u64,
@@ -256,7 +264,7 @@ pub mod srv {
     }
 
     /// rosbag2_interfaces/srv/GetRate_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct GetRate_Request {}
 
     impl ::pteros_msg::Encode for GetRate_Request {
@@ -291,7 +299,7 @@ pub mod srv {
     }
 
     /// rosbag2_interfaces/srv/GetRate_Response
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct GetRate_Response {
         /// `float64`
         pub rate: f64,
@@ -397,7 +405,7 @@ pub mod srv {
     }
 
     /// rosbag2_interfaces/srv/IsPaused_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct IsPaused_Request {}
 
     impl ::pteros_msg::Encode for IsPaused_Request {
@@ -432,7 +440,7 @@ pub mod srv {
     }
 
     /// rosbag2_interfaces/srv/IsPaused_Response
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct IsPaused_Response {
         /// `bool`
         pub paused: bool,
@@ -538,7 +546,7 @@ pub mod srv {
     }
 
     /// rosbag2_interfaces/srv/Pause_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Pause_Request {}
 
     impl ::pteros_msg::Encode for Pause_Request {
@@ -573,7 +581,7 @@ pub mod srv {
     }
 
     /// rosbag2_interfaces/srv/Pause_Response
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Pause_Response {}
 
     impl ::pteros_msg::Encode for Pause_Response {
@@ -675,7 +683,7 @@ pub mod srv {
     }
 
     /// rosbag2_interfaces/srv/Play_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Play_Request {
         /// `builtin_interfaces/Time`
         pub start_offset: super::super::builtin_interfaces::msg::Time,
@@ -722,7 +730,7 @@ pub mod srv {
     }
 
     /// rosbag2_interfaces/srv/Play_Response
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Play_Response {
         /// `bool`
         pub success: bool,
@@ -828,7 +836,7 @@ pub mod srv {
     }
 
     /// rosbag2_interfaces/srv/PlayNext_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct PlayNext_Request {}
 
     impl ::pteros_msg::Encode for PlayNext_Request {
@@ -863,7 +871,7 @@ pub mod srv {
     }
 
     /// rosbag2_interfaces/srv/PlayNext_Response
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct PlayNext_Response {
         /// `bool`
         pub success: bool,
@@ -969,7 +977,7 @@ pub mod srv {
     }
 
     /// rosbag2_interfaces/srv/Resume_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Resume_Request {}
 
     impl ::pteros_msg::Encode for Resume_Request {
@@ -1004,7 +1012,7 @@ pub mod srv {
     }
 
     /// rosbag2_interfaces/srv/Resume_Response
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Resume_Response {}
 
     impl ::pteros_msg::Encode for Resume_Response {
@@ -1106,7 +1114,7 @@ pub mod srv {
     }
 
     /// rosbag2_interfaces/srv/Seek_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Seek_Request {
         /// `builtin_interfaces/Time`
         pub time: super::super::builtin_interfaces::msg::Time,
@@ -1145,7 +1153,7 @@ pub mod srv {
     }
 
     /// rosbag2_interfaces/srv/Seek_Response
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Seek_Response {
         /// `bool`
         pub success: bool,
@@ -1251,7 +1259,7 @@ pub mod srv {
     }
 
     /// rosbag2_interfaces/srv/SetRate_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct SetRate_Request {
         /// `float64`
         pub rate: f64,
@@ -1290,7 +1298,7 @@ pub mod srv {
     }
 
     /// rosbag2_interfaces/srv/SetRate_Response
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct SetRate_Response {
         /// `bool`
         pub success: bool,
@@ -1396,7 +1404,7 @@ pub mod srv {
     }
 
     /// rosbag2_interfaces/srv/Snapshot_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Snapshot_Request {}
 
     impl ::pteros_msg::Encode for Snapshot_Request {
@@ -1431,7 +1439,7 @@ pub mod srv {
     }
 
     /// rosbag2_interfaces/srv/Snapshot_Response
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Snapshot_Response {
         /// `bool`
         pub success: bool,
@@ -1537,7 +1545,7 @@ pub mod srv {
     }
 
     /// rosbag2_interfaces/srv/SplitBagfile_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct SplitBagfile_Request {}
 
     impl ::pteros_msg::Encode for SplitBagfile_Request {
@@ -1572,7 +1580,7 @@ pub mod srv {
     }
 
     /// rosbag2_interfaces/srv/SplitBagfile_Response
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct SplitBagfile_Response {}
 
     impl ::pteros_msg::Encode for SplitBagfile_Response {
@@ -1674,7 +1682,7 @@ pub mod srv {
     }
 
     /// rosbag2_interfaces/srv/Stop_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Stop_Request {}
 
     impl ::pteros_msg::Encode for Stop_Request {
@@ -1709,7 +1717,7 @@ pub mod srv {
     }
 
     /// rosbag2_interfaces/srv/Stop_Response
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Stop_Response {}
 
     impl ::pteros_msg::Encode for Stop_Response {
@@ -1811,7 +1819,7 @@ pub mod srv {
     }
 
     /// rosbag2_interfaces/srv/TogglePaused_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct TogglePaused_Request {}
 
     impl ::pteros_msg::Encode for TogglePaused_Request {
@@ -1846,7 +1854,7 @@ pub mod srv {
     }
 
     /// rosbag2_interfaces/srv/TogglePaused_Response
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct TogglePaused_Response {}
 
     impl ::pteros_msg::Encode for TogglePaused_Response {

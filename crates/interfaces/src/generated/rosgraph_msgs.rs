@@ -6,7 +6,7 @@
 #[allow(non_camel_case_types, clippy::all, rustdoc::all)]
 pub mod msg {
     /// rosgraph_msgs/msg/Clock
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Clock {
         /// `builtin_interfaces/Time`
         pub clock: super::super::builtin_interfaces::msg::Time,

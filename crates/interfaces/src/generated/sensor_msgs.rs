@@ -645,7 +645,7 @@ pub mod msg {
     }
 
     /// sensor_msgs/msg/JoyFeedback
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct JoyFeedback {
         /// `uint8`
         pub r#type: u8,
@@ -1105,7 +1105,7 @@ pub mod msg {
     }
 
     /// sensor_msgs/msg/NavSatStatus
-    #[derive(Clone, Debug, PartialEq)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct NavSatStatus {
         /// `int8`
         pub status: i8,
@@ -1438,7 +1438,7 @@ pub mod msg {
     }
 
     /// sensor_msgs/msg/RegionOfInterest
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct RegionOfInterest {
         /// `uint32`
         pub x_offset: u32,

@@ -49,7 +49,7 @@ pub mod msg {
     }
 
     /// shape_msgs/msg/MeshTriangle
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct MeshTriangle {
         /// `uint32[3]`
         pub vertex_indices: [u32; 3],
@@ -88,7 +88,7 @@ pub mod msg {
     }
 
     /// shape_msgs/msg/Plane
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct Plane {
         /// `float64[4]`
         pub coef: [f64; 4],

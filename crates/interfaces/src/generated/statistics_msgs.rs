@@ -65,7 +65,7 @@ pub mod msg {
     }
 
     /// statistics_msgs/msg/StatisticDataPoint
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct StatisticDataPoint {
         /// `uint8`
         pub data_type: u8,
@@ -108,7 +108,7 @@ pub mod msg {
     }
 
     /// statistics_msgs/msg/StatisticDataType
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct StatisticDataType {}
 
     impl StatisticDataType {

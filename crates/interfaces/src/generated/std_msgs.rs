@@ -6,7 +6,7 @@
 #[allow(non_camel_case_types, clippy::all, rustdoc::all)]
 pub mod msg {
     /// std_msgs/msg/Bool
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Bool {
         /// `bool`
         pub data: bool,
@@ -45,7 +45,7 @@ pub mod msg {
     }
 
     /// std_msgs/msg/Byte
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Byte {
         /// `byte`
         pub data: u8,
@@ -127,7 +127,7 @@ pub mod msg {
     }
 
     /// std_msgs/msg/Char
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Char {
         /// `char`
         pub data: u8,
@@ -166,7 +166,7 @@ pub mod msg {
     }
 
     /// std_msgs/msg/ColorRGBA
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct ColorRGBA {
         /// `float32`
         pub r: f32,
@@ -217,7 +217,7 @@ pub mod msg {
     }
 
     /// std_msgs/msg/Empty
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Empty {}
 
     impl ::pteros_msg::Encode for Empty {
@@ -252,7 +252,7 @@ pub mod msg {
     }
 
     /// std_msgs/msg/Float32
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct Float32 {
         /// `float32`
         pub data: f32,
@@ -334,7 +334,7 @@ pub mod msg {
     }
 
     /// std_msgs/msg/Float64
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct Float64 {
         /// `float64`
         pub data: f64,
@@ -459,7 +459,7 @@ pub mod msg {
     }
 
     /// std_msgs/msg/Int16
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Int16 {
         /// `int16`
         pub data: i16,
@@ -541,7 +541,7 @@ pub mod msg {
     }
 
     /// std_msgs/msg/Int32
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Int32 {
         /// `int32`
         pub data: i32,
@@ -623,7 +623,7 @@ pub mod msg {
     }
 
     /// std_msgs/msg/Int64
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Int64 {
         /// `int64`
         pub data: i64,
@@ -705,7 +705,7 @@ pub mod msg {
     }
 
     /// std_msgs/msg/Int8
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Int8 {
         /// `int8`
         pub data: i8,
@@ -916,7 +916,7 @@ pub mod msg {
     }
 
     /// std_msgs/msg/UInt16
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct UInt16 {
         /// `uint16`
         pub data: u16,
@@ -998,7 +998,7 @@ pub mod msg {
     }
 
     /// std_msgs/msg/UInt32
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct UInt32 {
         /// `uint32`
         pub data: u32,
@@ -1080,7 +1080,7 @@ pub mod msg {
     }
 
     /// std_msgs/msg/UInt64
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct UInt64 {
         /// `uint64`
         pub data: u64,
@@ -1162,7 +1162,7 @@ pub mod msg {
     }
 
     /// std_msgs/msg/UInt8
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct UInt8 {
         /// `uint8`
         pub data: u8,

@@ -20,7 +20,7 @@ pub mod srv {
     }
 
     /// std_srvs/srv/Empty_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Empty_Request {}
 
     impl ::pteros_msg::Encode for Empty_Request {
@@ -55,7 +55,7 @@ pub mod srv {
     }
 
     /// std_srvs/srv/Empty_Response
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Empty_Response {}
 
     impl ::pteros_msg::Encode for Empty_Response {
@@ -157,7 +157,7 @@ pub mod srv {
     }
 
     /// std_srvs/srv/SetBool_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct SetBool_Request {
         /// `bool`
         pub data: bool,
@@ -306,7 +306,7 @@ pub mod srv {
     }
 
     /// std_srvs/srv/Trigger_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Trigger_Request {}
 
     impl ::pteros_msg::Encode for Trigger_Request {

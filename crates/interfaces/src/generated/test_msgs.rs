@@ -208,7 +208,7 @@ pub mod msg {
     }
 
     /// test_msgs/msg/BasicTypes
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct BasicTypes {
         /// `bool`
         pub bool_value: bool,
@@ -757,7 +757,7 @@ pub mod msg {
     }
 
     /// test_msgs/msg/Builtins
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Builtins {
         /// `builtin_interfaces/Duration`
         pub duration_value: super::super::builtin_interfaces::msg::Duration,
@@ -800,7 +800,7 @@ pub mod msg {
     }
 
     /// test_msgs/msg/Constants
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Constants {}
 
     impl Constants {
@@ -864,7 +864,7 @@ pub mod msg {
     }
 
     /// test_msgs/msg/Defaults
-    #[derive(Clone, Debug, PartialEq)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Defaults {
         /// `bool`
         pub bool_value: bool,
@@ -971,7 +971,7 @@ pub mod msg {
     }
 
     /// test_msgs/msg/Empty
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Empty {}
 
     impl ::pteros_msg::Encode for Empty {
@@ -1077,23 +1077,26 @@ pub mod msg {
 
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
             for (index, value) in self.array_of_bounded_sequences.iter().enumerate() {
-                ::pteros_msg::Message::check_bounds(value).map_err(|error| error.within(&::std::format!("array_of_bounded_sequences[{index}]")))?;
+                ::pteros_msg::Message::check_bounds(value)
+                    .map_err(|error| error.within(&::std::format!("array_of_bounded_sequences[{index}]")))?;
             }
             ::pteros_msg::BoundError::check("bounded_sequence_of_arrays", self.bounded_sequence_of_arrays.len(), 3)?;
             ::pteros_msg::BoundError::check("bounded_sequence_of_bounded_sequences", self.bounded_sequence_of_bounded_sequences.len(), 3)?;
             for (index, value) in self.bounded_sequence_of_bounded_sequences.iter().enumerate() {
-                ::pteros_msg::Message::check_bounds(value).map_err(|error| error.within(&::std::format!("bounded_sequence_of_bounded_sequences[{index}]")))?;
+                ::pteros_msg::Message::check_bounds(value)
+                    .map_err(|error| error.within(&::std::format!("bounded_sequence_of_bounded_sequences[{index}]")))?;
             }
             ::pteros_msg::BoundError::check("bounded_sequence_of_unbounded_sequences", self.bounded_sequence_of_unbounded_sequences.len(), 3)?;
             for (index, value) in self.unbounded_sequence_of_bounded_sequences.iter().enumerate() {
-                ::pteros_msg::Message::check_bounds(value).map_err(|error| error.within(&::std::format!("unbounded_sequence_of_bounded_sequences[{index}]")))?;
+                ::pteros_msg::Message::check_bounds(value)
+                    .map_err(|error| error.within(&::std::format!("unbounded_sequence_of_bounded_sequences[{index}]")))?;
             }
             Ok(())
         }
     }
 
     /// test_msgs/msg/Nested
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct Nested {
         /// `test_msgs/BasicTypes`
         pub basic_types_value: BasicTypes,
@@ -1238,18 +1241,12 @@ pub mod msg {
         }
 
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
-            let value = &self.bounded_string_value;
-            ::pteros_msg::BoundError::check("", value.len(), 22).map_err(|error| ::pteros_msg::BoundError { field: "bounded_string_value".into(), ..error })?;
-            let value = &self.bounded_string_value_default1;
-            ::pteros_msg::BoundError::check("", value.len(), 22).map_err(|error| ::pteros_msg::BoundError { field: "bounded_string_value_default1".into(), ..error })?;
-            let value = &self.bounded_string_value_default2;
-            ::pteros_msg::BoundError::check("", value.len(), 22).map_err(|error| ::pteros_msg::BoundError { field: "bounded_string_value_default2".into(), ..error })?;
-            let value = &self.bounded_string_value_default3;
-            ::pteros_msg::BoundError::check("", value.len(), 22).map_err(|error| ::pteros_msg::BoundError { field: "bounded_string_value_default3".into(), ..error })?;
-            let value = &self.bounded_string_value_default4;
-            ::pteros_msg::BoundError::check("", value.len(), 22).map_err(|error| ::pteros_msg::BoundError { field: "bounded_string_value_default4".into(), ..error })?;
-            let value = &self.bounded_string_value_default5;
-            ::pteros_msg::BoundError::check("", value.len(), 22).map_err(|error| ::pteros_msg::BoundError { field: "bounded_string_value_default5".into(), ..error })?;
+            ::pteros_msg::BoundError::check("bounded_string_value", self.bounded_string_value.len(), 22)?;
+            ::pteros_msg::BoundError::check("bounded_string_value_default1", self.bounded_string_value_default1.len(), 22)?;
+            ::pteros_msg::BoundError::check("bounded_string_value_default2", self.bounded_string_value_default2.len(), 22)?;
+            ::pteros_msg::BoundError::check("bounded_string_value_default3", self.bounded_string_value_default3.len(), 22)?;
+            ::pteros_msg::BoundError::check("bounded_string_value_default4", self.bounded_string_value_default4.len(), 22)?;
+            ::pteros_msg::BoundError::check("bounded_string_value_default5", self.bounded_string_value_default5.len(), 22)?;
             Ok(())
         }
     }
@@ -2268,7 +2265,7 @@ pub mod srv {
     }
 
     /// test_msgs/srv/Empty_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Empty_Request {}
 
     impl ::pteros_msg::Encode for Empty_Request {
@@ -2303,7 +2300,7 @@ pub mod srv {
     }
 
     /// test_msgs/srv/Empty_Response
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Empty_Response {}
 
     impl ::pteros_msg::Encode for Empty_Response {
@@ -2413,7 +2410,7 @@ pub mod action {
     }
 
     /// test_msgs/action/Fibonacci_Goal
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Fibonacci_Goal {
         /// `int32`
         pub order: i32,
@@ -2544,7 +2541,7 @@ pub mod action {
     }
 
     /// test_msgs/action/Fibonacci_SendGoal_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Fibonacci_SendGoal_Request {
         /// `unique_identifier_msgs/UUID`
         pub goal_id: super::super::unique_identifier_msgs::msg::UUID,
@@ -2587,7 +2584,7 @@ pub mod action {
     }
 
     /// test_msgs/action/Fibonacci_SendGoal_Response
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Fibonacci_SendGoal_Response {
         /// `bool`
         pub accepted: bool,
@@ -2697,7 +2694,7 @@ pub mod action {
     }
 
     /// test_msgs/action/Fibonacci_GetResult_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Fibonacci_GetResult_Request {
         /// `unique_identifier_msgs/UUID`
         pub goal_id: super::super::unique_identifier_msgs::msg::UUID,
@@ -2892,7 +2889,7 @@ pub mod action {
     }
 
     /// test_msgs/action/NestedMessage_Goal
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct NestedMessage_Goal {
         /// `test_msgs/Builtins`
         pub nested_field_no_pkg: super::msg::Builtins,
@@ -2939,7 +2936,7 @@ pub mod action {
     }
 
     /// test_msgs/action/NestedMessage_Result
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct NestedMessage_Result {
         /// `test_msgs/Builtins`
         pub nested_field_no_pkg: super::msg::Builtins,
@@ -2986,7 +2983,7 @@ pub mod action {
     }
 
     /// test_msgs/action/NestedMessage_Feedback
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct NestedMessage_Feedback {
         /// `test_msgs/Builtins`
         pub nested_field_no_pkg: super::msg::Builtins,
@@ -3047,7 +3044,7 @@ pub mod action {
     }
 
     /// test_msgs/action/NestedMessage_SendGoal_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct NestedMessage_SendGoal_Request {
         /// `unique_identifier_msgs/UUID`
         pub goal_id: super::super::unique_identifier_msgs::msg::UUID,
@@ -3090,7 +3087,7 @@ pub mod action {
     }
 
     /// test_msgs/action/NestedMessage_SendGoal_Response
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct NestedMessage_SendGoal_Response {
         /// `bool`
         pub accepted: bool,
@@ -3200,7 +3197,7 @@ pub mod action {
     }
 
     /// test_msgs/action/NestedMessage_GetResult_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct NestedMessage_GetResult_Request {
         /// `unique_identifier_msgs/UUID`
         pub goal_id: super::super::unique_identifier_msgs::msg::UUID,
@@ -3239,7 +3236,7 @@ pub mod action {
     }
 
     /// test_msgs/action/NestedMessage_GetResult_Response
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct NestedMessage_GetResult_Response {
         /// `int8`
         pub status: i8,
@@ -3335,7 +3332,7 @@ pub mod action {
     }
 
     /// test_msgs/action/NestedMessage_FeedbackMessage
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct NestedMessage_FeedbackMessage {
         /// `unique_identifier_msgs/UUID`
         pub goal_id: super::super::unique_identifier_msgs::msg::UUID,

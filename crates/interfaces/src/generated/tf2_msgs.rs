@@ -124,7 +124,7 @@ pub mod srv {
     }
 
     /// tf2_msgs/srv/FrameGraph_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct FrameGraph_Request {}
 
     impl ::pteros_msg::Encode for FrameGraph_Request {
@@ -379,7 +379,7 @@ pub mod action {
     }
 
     /// tf2_msgs/action/LookupTransform_Feedback
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct LookupTransform_Feedback {}
 
     impl ::pteros_msg::Encode for LookupTransform_Feedback {
@@ -471,7 +471,7 @@ pub mod action {
     }
 
     /// tf2_msgs/action/LookupTransform_SendGoal_Response
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct LookupTransform_SendGoal_Response {
         /// `bool`
         pub accepted: bool,
@@ -581,7 +581,7 @@ pub mod action {
     }
 
     /// tf2_msgs/action/LookupTransform_GetResult_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct LookupTransform_GetResult_Request {
         /// `unique_identifier_msgs/UUID`
         pub goal_id: super::super::unique_identifier_msgs::msg::UUID,
@@ -716,7 +716,7 @@ pub mod action {
     }
 
     /// tf2_msgs/action/LookupTransform_FeedbackMessage
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct LookupTransform_FeedbackMessage {
         /// `unique_identifier_msgs/UUID`
         pub goal_id: super::super::unique_identifier_msgs::msg::UUID,

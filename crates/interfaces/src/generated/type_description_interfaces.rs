@@ -52,8 +52,8 @@ pub mod msg {
         }
 
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
-            let value = &self.r#type;
-            ::pteros_msg::Message::check_bounds(value).map_err(|error| error.within("type"))?;
+            ::pteros_msg::Message::check_bounds(&self.r#type)
+                .map_err(|error| error.within("type"))?;
             Ok(())
         }
     }
@@ -301,8 +301,7 @@ pub mod msg {
         }
 
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
-            let value = &self.nested_type_name;
-            ::pteros_msg::BoundError::check("", value.len(), 255).map_err(|error| ::pteros_msg::BoundError { field: "nested_type_name".into(), ..error })?;
+            ::pteros_msg::BoundError::check("nested_type_name", self.nested_type_name.len(), 255)?;
             Ok(())
         }
     }
@@ -350,10 +349,10 @@ pub mod msg {
         }
 
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
-            let value = &self.type_name;
-            ::pteros_msg::BoundError::check("", value.len(), 255).map_err(|error| ::pteros_msg::BoundError { field: "type_name".into(), ..error })?;
+            ::pteros_msg::BoundError::check("type_name", self.type_name.len(), 255)?;
             for (index, value) in self.fields.iter().enumerate() {
-                ::pteros_msg::Message::check_bounds(value).map_err(|error| error.within(&::std::format!("fields[{index}]")))?;
+                ::pteros_msg::Message::check_bounds(value)
+                    .map_err(|error| error.within(&::std::format!("fields[{index}]")))?;
             }
             Ok(())
         }
@@ -445,10 +444,11 @@ pub mod msg {
         }
 
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
-            let value = &self.type_description;
-            ::pteros_msg::Message::check_bounds(value).map_err(|error| error.within("type_description"))?;
+            ::pteros_msg::Message::check_bounds(&self.type_description)
+                .map_err(|error| error.within("type_description"))?;
             for (index, value) in self.referenced_type_descriptions.iter().enumerate() {
-                ::pteros_msg::Message::check_bounds(value).map_err(|error| error.within(&::std::format!("referenced_type_descriptions[{index}]")))?;
+                ::pteros_msg::Message::check_bounds(value)
+                    .map_err(|error| error.within(&::std::format!("referenced_type_descriptions[{index}]")))?;
             }
             Ok(())
         }
@@ -632,8 +632,8 @@ pub mod srv {
         }
 
         fn check_bounds(&self) -> ::core::result::Result<(), ::pteros_msg::BoundError> {
-            let value = &self.type_description;
-            ::pteros_msg::Message::check_bounds(value).map_err(|error| error.within("type_description"))?;
+            ::pteros_msg::Message::check_bounds(&self.type_description)
+                .map_err(|error| error.within("type_description"))?;
             Ok(())
         }
     }
@@ -688,7 +688,8 @@ pub mod srv {
             ::pteros_msg::BoundError::check("request", self.request.len(), 1)?;
             ::pteros_msg::BoundError::check("response", self.response.len(), 1)?;
             for (index, value) in self.response.iter().enumerate() {
-                ::pteros_msg::Message::check_bounds(value).map_err(|error| error.within(&::std::format!("response[{index}]")))?;
+                ::pteros_msg::Message::check_bounds(value)
+                    .map_err(|error| error.within(&::std::format!("response[{index}]")))?;
             }
             Ok(())
         }

@@ -809,7 +809,7 @@ pub mod msg {
     }
 
     /// visualization_msgs/msg/UVCoordinate
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct UVCoordinate {
         /// `float32`
         pub u: f32,
@@ -871,7 +871,7 @@ pub mod srv {
     }
 
     /// visualization_msgs/srv/GetInteractiveMarkers_Request
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct GetInteractiveMarkers_Request {}
 
     impl ::pteros_msg::Encode for GetInteractiveMarkers_Request {

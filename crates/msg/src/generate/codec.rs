@@ -147,36 +147,40 @@ fn push_checks(out: &mut String, generator: &Generator<'_>, field: &FieldSpec) {
         ));
     }
     let check = match (&field.ty.base, string_bound(&field.ty.base)) {
-        (BaseType::WString(_), Some(bound)) => {
-            format!("{msg}::BoundError::check(\"\", value.0.len(), {bound})")
-        }
-        (_, Some(bound)) => format!("{msg}::BoundError::check(\"\", value.len(), {bound})"),
-        (base, None) if generator.nested_has_bounds(base) => {
-            format!("{msg}::Message::check_bounds(value)")
-        }
+        (BaseType::WString(_), Some(bound)) => Check::Length("0.len()", bound),
+        (_, Some(bound)) => Check::Length("len()", bound),
+        (base, None) if generator.nested_has_bounds(base) => Check::Nested,
         _ => return,
     };
-    let is_string = string_bound(&field.ty.base).is_some();
-    if field.ty.shape == Shape::Single {
-        let path = match is_string {
-            true => format!("|error| {msg}::BoundError {{ field: \"{name}\".into(), ..error }}"),
-            false => format!("|error| error.within(\"{name}\")"),
-        };
-        out.push_str(&format!(
-            "            let value = &{place};\n            {check}.map_err({path})?;\n"
-        ));
-        return;
-    }
-    let path = match is_string {
-        true => {
-            format!("{msg}::BoundError {{ field: ::std::format!(\"{name}[{{index}}]\"), ..error }}")
+    out.push_str(&match (field.ty.shape, check) {
+        (Shape::Single, Check::Length(len, bound)) => {
+            format!("            {msg}::BoundError::check(\"{name}\", {place}.{len}, {bound})?;\n")
         }
-        false => format!("error.within(&::std::format!(\"{name}[{{index}}]\"))"),
-    };
-    out.push_str(&format!(
-        "            for (index, value) in {place}.iter().enumerate() {{
-                {check}.map_err(|error| {path})?;
-            }}
-"
-    ));
+        (Shape::Single, Check::Nested) => format!(
+            "            {msg}::Message::check_bounds(&{place})
+                .map_err(|error| error.within(\"{name}\"))?;\n"
+        ),
+        (_, Check::Length(len, bound)) => format!(
+            "            for (index, value) in {place}.iter().enumerate() {{
+                {msg}::BoundError::check(\"\", value.{len}, {bound}).map_err(|error| {msg}::BoundError {{
+                    field: ::std::format!(\"{name}[{{index}}]\"),
+                    ..error
+                }})?;
+            }}\n"
+        ),
+        (_, Check::Nested) => format!(
+            "            for (index, value) in {place}.iter().enumerate() {{
+                {msg}::Message::check_bounds(value)
+                    .map_err(|error| error.within(&::std::format!(\"{name}[{{index}}]\")))?;
+            }}\n"
+        ),
+    });
+}
+
+/// What an element of a field is checked for.
+enum Check {
+    /// A string's length: how to ask for it, and the bound.
+    Length(&'static str, u32),
+    /// Bounds inside a message.
+    Nested,
 }

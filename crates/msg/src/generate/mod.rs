@@ -12,7 +12,7 @@ mod names;
 mod structure;
 
 use crate::library::{InterfaceLibrary, LibraryError};
-use crate::schema::{BaseType, StructSpec};
+use crate::schema::{BaseType, Shape, StructSpec};
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -78,6 +78,14 @@ impl<'a> Generator<'a> {
         module::catalogue_text(self, packages, source)
     }
 
+    /// Text that also belongs there: name and hash of every generated type.
+    ///
+    /// # Errors
+    /// As [`package`](Self::package).
+    pub fn type_table(&self, packages: &[&str]) -> Result<String, LibraryError> {
+        module::type_table_text(self, packages)
+    }
+
     /// Packages and catalogue in one text, for `include!`.
     ///
     /// # Errors
@@ -92,6 +100,8 @@ impl<'a> Generator<'a> {
             text.push_str(&self.package(package)?);
             text.push_str("}\n\n");
         }
+        text.push_str(&self.type_table(packages)?);
+        text.push('\n');
         text.push_str(&self.catalogue(packages, TextSource::Literal));
         Ok(text)
     }
@@ -120,6 +130,21 @@ impl<'a> Generator<'a> {
         alloc::format!("{package_path}::{kind}::{name}")
     }
 
+    /// Whether a structure holds `wanted` primitives only, at any depth: no
+    /// strings, no sequences.
+    fn holds_only(&self, spec: &StructSpec, wanted: fn(&BaseType) -> bool) -> bool {
+        spec.fields.iter().all(|field| {
+            let fixed = matches!(field.ty.shape, Shape::Single | Shape::Array(_));
+            fixed
+                && match &field.ty.base {
+                    nested @ BaseType::Nested { .. } => self
+                        .nested_structure(nested)
+                        .is_some_and(|spec| self.holds_only(&spec, wanted)),
+                    base => base.is_primitive() && wanted(base),
+                }
+        })
+    }
+
     /// Whether values of a type can break a bound, at any depth.
     fn has_bounds(&self, spec: &StructSpec) -> bool {
         spec.fields
@@ -128,17 +153,20 @@ impl<'a> Generator<'a> {
     }
 
     fn nested_has_bounds(&self, base: &BaseType) -> bool {
+        self.nested_structure(base)
+            .is_some_and(|spec| self.has_bounds(&spec))
+    }
+
+    /// Unknown names have been refused when the outer type was described.
+    fn nested_structure(&self, base: &BaseType) -> Option<StructSpec> {
         let BaseType::Nested { package, name } = base else {
-            return false;
+            return None;
         };
         let full = match package.contains('/') {
             true => alloc::format!("{package}/{name}"),
             false => alloc::format!("{package}/msg/{name}"),
         };
-        // Unknown names have been refused when the outer type was described.
-        self.library
-            .structure(&full)
-            .is_ok_and(|spec| self.has_bounds(&spec))
+        self.library.structure(&full).ok()
     }
 }
 

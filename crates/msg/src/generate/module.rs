@@ -1,6 +1,6 @@
 //! Modules and trait implementations around the structs, and the catalogue.
 
-use super::names::type_name;
+use super::names::{escaped, type_name};
 use super::{Generator, Here, TextSource, codec, structure};
 use crate::hash::{TypeHash, rihs01};
 use crate::library::{LibraryError, split_full_name};
@@ -64,14 +64,10 @@ fn push_definition(
         let short = full.rsplit('/').next().unwrap_or_default();
         let description = generator.library.describe(&full)?;
         let hash = rihs01(&description);
-        let is_definition = short == name;
-        let is_service = short.ends_with("_SendGoal") || short.ends_with("_GetResult");
-        match (here.kind, is_definition, is_service) {
-            ("srv", true, _) | ("action", false, true) => {
-                push_service(out, generator, &full, short, hash);
-            }
-            ("action", true, _) => push_action(out, generator, &full, short, hash),
-            _ => push_message(out, generator, here, &full, hash)?,
+        match Role::of(&full, &definition) {
+            Role::Service => push_service(out, generator, &full, short, hash),
+            Role::Action => push_action(out, generator, &full, short, hash),
+            Role::Message => push_message(out, generator, here, &full, hash)?,
         }
     }
     Ok(())
@@ -167,6 +163,62 @@ fn push_action(
     ));
 }
 
+/// What a type name stands for in Rust.
+#[derive(Clone, Copy, PartialEq)]
+enum Role {
+    Message,
+    Service,
+    Action,
+}
+
+impl Role {
+    /// `full` is one of the names that the definition `definition` gives rise to.
+    fn of(full: &str, definition: &str) -> Self {
+        let is_definition = full == definition;
+        let is_service = full.ends_with("_SendGoal") || full.ends_with("_GetResult");
+        match split_full_name(definition) {
+            Some((_, InterfaceKind::Service, _)) if is_definition => Self::Service,
+            Some((_, InterfaceKind::Action, _)) if is_definition => Self::Action,
+            Some((_, InterfaceKind::Action, _)) if is_service => Self::Service,
+            _ => Self::Message,
+        }
+    }
+
+    fn trait_name(self) -> &'static str {
+        match self {
+            Self::Message => "Message",
+            Self::Service => "Service",
+            Self::Action => "Action",
+        }
+    }
+}
+
+pub(super) fn type_table_text(
+    generator: &Generator<'_>,
+    packages: &[&str],
+) -> Result<String, LibraryError> {
+    let msg = &generator.options.msg_path;
+    let mut out = format!(
+        "/// Name and hash of every type here, messages, services and actions alike.\n#[rustfmt::skip]\npub const TYPES: &[(&str, {msg}::hash::TypeHash)] = &[\n"
+    );
+    for definition in generator.library.names() {
+        let Some((package, kind, _)) = split_full_name(definition) else {
+            continue;
+        };
+        if !packages.contains(&package) {
+            continue;
+        }
+        for full in generator.library.derived_names(definition)? {
+            let name = type_name(full.rsplit('/').next().unwrap_or_default());
+            let role = Role::of(&full, definition).trait_name();
+            let ty = format!("<{}::{kind}::{name} as {msg}::{role}>", escaped(package));
+            out.push_str(&format!("    ({ty}::TYPE_NAME, {ty}::TYPE_HASH),\n"));
+        }
+    }
+    out.push_str("];\n");
+    Ok(out)
+}
+
 /// Readable in the generated text, and checked when it is compiled.
 fn hash_expression(generator: &Generator<'_>, hash: TypeHash) -> String {
     let msg = &generator.options.msg_path;
@@ -183,7 +235,7 @@ pub(super) fn catalogue_text(
 ) -> String {
     let msg = &generator.options.msg_path;
     let mut out = String::from(
-        "/// Full name and text of every definition here.\npub const DEFINITIONS: &[(&str, &str)] = &[\n",
+        "/// Full name and text of every definition here.\n#[rustfmt::skip]\npub const DEFINITIONS: &[(&str, &str)] = &[\n",
     );
     for full in generator.library.names() {
         let Some((package, kind, name)) = split_full_name(full) else {
@@ -223,6 +275,7 @@ pub fn library() -> &'static {msg}::library::InterfaceLibrary {{
 }}
 
 /// Generated types are described from the text that they were generated from.
+#[allow(dead_code)]
 fn described(name: &str) -> {msg}::describe::TypeDescription {{
     match library().describe(name) {{
         Ok(description) => description,

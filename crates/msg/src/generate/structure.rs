@@ -25,10 +25,20 @@ pub(super) fn text(
         &spec.comments,
         &format!("{}/{}/{name}", here.package, here.kind),
     );
-    out.push_str(match derived_default {
-        true => "    #[derive(Clone, Debug, Default, PartialEq)]\n",
-        false => "    #[derive(Clone, Debug, PartialEq)]\n",
-    });
+    let mut traits = "Clone".to_string();
+    if generator.holds_only(spec, |_| true) {
+        traits.push_str(", Copy");
+    }
+    traits.push_str(", Debug");
+    if derived_default {
+        traits.push_str(", Default");
+    }
+    traits.push_str(", PartialEq");
+    let no_floats = |base: &BaseType| !matches!(base, BaseType::Float32 | BaseType::Float64);
+    if generator.holds_only(spec, no_floats) {
+        traits.push_str(", Eq, Hash");
+    }
+    out.push_str(&format!("    #[derive({traits})]\n"));
     let name = type_name(name);
     if spec.fields.is_empty() {
         out.push_str(&format!("    pub struct {name} {{}}\n\n"));

@@ -1,0 +1,4 @@
+//! Makes Rust types of everything in `interfaces`.
+fn main() {
+    pteros_interfaces::build::generate_interfaces_only("interfaces");
+}

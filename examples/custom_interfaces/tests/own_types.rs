@@ -1,0 +1,88 @@
+//! Types from a user's own definitions behave as the standard ones do.
+
+use custom_interfaces::custom_interfaces::action::{Reach, Reach_Goal};
+use custom_interfaces::custom_interfaces::msg::{Arm, Gripper, Result, Result2};
+use custom_interfaces::custom_interfaces::srv::{Park, Park_Request};
+use custom_interfaces::{TYPES, library};
+use pteros_interfaces::builtin_interfaces::msg::Duration;
+use pteros_interfaces::pteros_msg::{
+    Action, Message, Representation, Service, WString, from_payload, to_payload,
+};
+
+#[test]
+fn definitions_give_names_constants_and_defaults() {
+    assert_eq!(Arm::TYPE_NAME, "custom_interfaces/msg/Arm");
+    assert_eq!((Arm::MODE_MOVING, Arm::DEFAULT_FRAME), (1, "base_link"));
+    let arm = Arm::default();
+    assert_eq!(
+        arm.gripper,
+        Gripper {
+            closed: true,
+            width: 0.08
+        }
+    );
+    assert_eq!(arm.r#type, 1);
+    assert_eq!(arm.labels, ["left", "right"]);
+    assert_eq!(arm.forces, [0.0; 40]);
+    assert_eq!(arm.note, WString::from("grüß dich"));
+}
+
+#[test]
+fn own_messages_travel_as_cdr() {
+    let mut arm = Arm::default();
+    arm.header.frame_id = Arm::DEFAULT_FRAME.into();
+    arm.joints = vec![0.5, -0.5];
+    for representation in [Representation::Xcdr1, Representation::Xcdr2] {
+        let payload = to_payload(&arm, representation);
+        assert_eq!(from_payload::<Arm>(&payload).unwrap(), arm);
+    }
+}
+
+#[test]
+fn values_beyond_their_bounds_are_reported_with_their_place() {
+    let mut arm = Arm::default();
+    assert_eq!(arm.check_bounds(), Ok(()));
+    arm.labels[1] = "a label that is too long".into();
+    let error = arm.check_bounds().unwrap_err().to_string();
+    assert!(error.contains("labels[1]"), "{error}");
+    arm.labels.clear();
+    arm.joints = vec![0.0; 8];
+    let error = arm.check_bounds().unwrap_err().to_string();
+    assert!(error.contains("joints") && error.contains('7'), "{error}");
+}
+
+#[test]
+fn words_of_rust_can_be_names() {
+    let message = Result {
+        self_: 1,
+        r#match: "yes".into(),
+        r#async: Result2 { crate_: vec![true] },
+    };
+    let payload = to_payload(&message, Representation::Xcdr1);
+    assert!(from_payload::<Result>(&payload).is_ok_and(|read| read == message));
+}
+
+#[test]
+fn services_and_actions_use_own_and_standard_types() {
+    let request = Park_Request {
+        timeout: Duration { sec: 3, nanosec: 0 },
+    };
+    let received: <Park as Service>::Request =
+        from_payload(&to_payload(&request, Representation::Xcdr1)).unwrap();
+    assert_eq!(request, received);
+    let goal = <Reach as Action>::Goal::default();
+    assert_eq!(goal, Reach_Goal::default());
+    assert_eq!(Reach::TYPE_NAME, "custom_interfaces/action/Reach");
+}
+
+#[test]
+fn the_library_knows_own_and_standard_types() {
+    assert_eq!(TYPES.len(), 4 + 4 + 13);
+    for (name, hash) in TYPES {
+        assert_eq!(library().type_hash(name).unwrap(), *hash, "{name}");
+    }
+    assert!(library().text("std_msgs/String").is_some());
+    let described = Arm::type_description();
+    assert_eq!(described.type_description.fields.len(), 7);
+    assert_eq!(described.referenced.len(), 3);
+}
