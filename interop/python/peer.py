@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""Eclipse Cyclone DDS, through the PyPI package `cyclonedds`, as a peer.
+
+Options and lines: ../README.md, the verbs `pub` and `sub` of it. The same
+shape as ../cyclone/peer.c; everything arrives through listeners, the main
+thread only paces writing and watches the clock.
+"""
+
+import argparse
+import signal
+import sys
+import threading
+import time
+import zlib
+from dataclasses import dataclass, field
+
+from cyclonedds.core import DDSException, Listener, Policy, Qos
+from cyclonedds.domain import DomainParticipant
+from cyclonedds.idl import IdlStruct
+from cyclonedds.idl.annotations import final
+from cyclonedds.idl.types import sequence, uint8, uint32
+from cyclonedds.pub import DataWriter, Publisher
+from cyclonedds.sub import DataReader, Subscriber
+from cyclonedds.topic import Topic
+from cyclonedds.util import duration
+
+EXIT_OK, EXIT_USAGE, EXIT_TIME, EXIT_DDS = 0, 2, 3, 4
+
+
+@dataclass
+@final
+class String(IdlStruct, typename="std_msgs::msg::dds_::String_"):
+    data: str = ""
+
+
+@dataclass
+@final
+class Dimension(IdlStruct, typename="std_msgs::msg::dds_::MultiArrayDimension_"):
+    label: str = ""
+    size: uint32 = 0
+    stride: uint32 = 0
+
+
+@dataclass
+@final
+class Layout(IdlStruct, typename="std_msgs::msg::dds_::MultiArrayLayout_"):
+    dim: sequence[Dimension] = field(default_factory=list)
+    data_offset: uint32 = 0
+
+
+@dataclass
+@final
+class Bytes(IdlStruct, typename="std_msgs::msg::dds_::UInt8MultiArray_"):
+    layout: Layout = field(default_factory=Layout)
+    data: sequence[uint8] = field(default_factory=list)
+
+
+# Names by Cyclone's own numbering, whose end differs from the standard's.
+POLICIES = (
+    "INVALID USER_DATA DURABILITY PRESENTATION DEADLINE LATENCY_BUDGET OWNERSHIP "
+    "OWNERSHIP_STRENGTH LIVELINESS TIME_BASED_FILTER PARTITION RELIABILITY "
+    "DESTINATION_ORDER HISTORY RESOURCE_LIMITS ENTITY_FACTORY WRITER_DATA_LIFECYCLE "
+    "READER_DATA_LIFECYCLE TOPIC_DATA GROUP_DATA TRANSPORT_PRIORITY LIFESPAN "
+    "DURABILITY_SERVICE PROPERTY TYPE_CONSISTENCY_ENFORCEMENT DATA_REPRESENTATION"
+).split()
+
+stop = threading.Event()
+say_lock = threading.Lock()
+
+
+def say(line):
+    with say_lock:
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+
+
+def say_sample(word, seq, content, text):
+    tail = f" text={text[:60]}" if text is not None else ""
+    say(f"{word} seq={seq} size={len(content)} crc={zlib.crc32(content):08x}{tail}")
+
+
+def policy_name(number):
+    number = int(number)
+    return POLICIES[number] if number < len(POLICIES) else "UNKNOWN"
+
+
+class Reports(Listener):
+    """Prints what happens; counts matches and samples for the main thread."""
+
+    def __init__(self):
+        super().__init__()
+        self.matched = 0
+        self.received = 0
+
+    def _match(self, status):
+        self.matched = status.current_count
+        say(f"matched {status.current_count}")
+
+    def on_publication_matched(self, writer, status):
+        self._match(status)
+
+    def on_subscription_matched(self, reader, status):
+        self._match(status)
+
+    def on_offered_deadline_missed(self, writer, status):
+        say(f"deadline_missed total={status.total_count}")
+
+    def on_requested_deadline_missed(self, reader, status):
+        say(f"deadline_missed total={status.total_count}")
+
+    def on_liveliness_lost(self, writer, status):
+        say(f"liveliness_lost total={status.total_count}")
+
+    def on_liveliness_changed(self, reader, status):
+        say(f"liveliness alive={status.alive_count} not_alive={status.not_alive_count}")
+
+    def on_offered_incompatible_qos(self, writer, status):
+        say(f"incompatible_qos policy={policy_name(status.last_policy_id)} total={status.total_count}")
+
+    def on_requested_incompatible_qos(self, reader, status):
+        say(f"incompatible_qos policy={policy_name(status.last_policy_id)} total={status.total_count}")
+
+    def on_sample_lost(self, reader, status):
+        say(f"lost total={status.total_count}")
+
+    def on_data_available(self, reader):
+        for sample in reader.take(N=32):
+            if isinstance(sample, String):
+                content, text = sample.data.encode(), sample.data
+            elif isinstance(sample, Bytes):
+                content, text = bytes(sample.data), None
+            else:  # InvalidSample: a disposal, not data
+                continue
+            say_sample("received", self.received + 1, content, text)
+            self.received += 1
+
+
+def fill(size, seq, printable):
+    """The pattern of fill_payload in peer.h."""
+    values = ((i * 31 + (i >> 8) + seq * 7) & 0xFFFFFFFF for i in range(size))
+    if printable:
+        return bytes(97 + v % 26 for v in values)
+    return bytes(v & 0xFF for v in values)
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="peer", description=__doc__, allow_abbrev=False)
+    parser.add_argument("verb", choices=["pub", "sub"])
+    parser.add_argument("--topic", default="rt/chatter")
+    parser.add_argument("--type", choices=["string", "bytes"], default="string")
+    parser.add_argument("--text")
+    parser.add_argument("--reliability", choices=["best_effort", "reliable"], default="reliable")
+    parser.add_argument("--durability", choices=["volatile", "transient_local"], default="volatile")
+    parser.add_argument("--history", default="keep_last:10")
+    parser.add_argument("--liveliness", default="automatic",
+                        choices=["automatic", "manual_participant", "manual_topic"])
+    for name in ["deadline", "lease", "lifespan", "assert", "size", "count", "domain", "wait-matched"]:
+        parser.add_argument(f"--{name}", type=int)
+    parser.add_argument("--start", choices=["now", "stdin"], default="now")
+    parser.add_argument("--rate", type=float, default=10)
+    parser.add_argument("--timeout", type=float, default=0)
+    parser.add_argument("--linger", type=float, default=0)
+    parser.add_argument("--partition")
+    parser.add_argument("--typehash")
+    parser.add_argument("--enclave", default="/")
+    return parser.parse_args()
+
+
+def history(text):
+    if text == "keep_all":
+        return Policy.History.KeepAll
+    if text.startswith("keep_last:") and text[10:].isdigit() and int(text[10:]) > 0:
+        return Policy.History.KeepLast(int(text[10:]))
+    print(f"peer: --history {text}: expected keep_all or keep_last:N", file=sys.stderr)
+    sys.exit(EXIT_USAGE)
+
+
+def endpoint_qos(o):
+    kept = history(o.history)
+    lease = duration(milliseconds=o.lease) if o.lease else duration(infinite=True)
+    live = Policy.Liveliness
+    policies = [
+        Policy.Reliability.Reliable(duration(seconds=10))
+        if o.reliability == "reliable"
+        else Policy.Reliability.BestEffort,
+        Policy.Durability.TransientLocal
+        if o.durability == "transient_local"
+        else Policy.Durability.Volatile,
+        kept,
+        {"automatic": live.Automatic, "manual_participant": live.ManualByParticipant,
+         "manual_topic": live.ManualByTopic}[o.liveliness](lease),
+    ]
+    if o.verb == "pub" and o.durability == "transient_local":
+        unlimited = -1
+        policies.append(Policy.DurabilityService(
+            cleanup_delay=0, history=kept, max_samples=unlimited,
+            max_instances=unlimited, max_samples_per_instance=unlimited))
+    if o.deadline:
+        policies.append(Policy.Deadline(duration(milliseconds=o.deadline)))
+    if o.lifespan and o.verb == "pub":
+        policies.append(Policy.Lifespan(duration(milliseconds=o.lifespan)))
+    if o.typehash:
+        policies.append(Policy.Userdata(f"typehash={o.typehash};".encode()))
+    return Qos(*policies)
+
+
+def make_sample(o, seq):
+    if o.type == "bytes":
+        content = fill(64 if o.size is None else o.size, seq, False)
+        say_sample("sent", seq, content, None)
+        return Bytes(data=content)
+    text = o.text or f"Hello World: {seq}"
+    if o.size is not None:
+        text = fill(o.size, seq, True).decode()
+    say_sample("sent", seq, text.encode(), text)
+    return String(data=text)
+
+
+def stay_until(writer, moment, assert_ms):
+    while not stop.is_set() and time.monotonic() < moment:
+        if writer is not None and assert_ms:
+            writer.assert_liveliness()
+        step = assert_ms / 1000 if assert_ms else 0.02
+        stop.wait(max(0.0, min(step, moment - time.monotonic())))
+
+
+def run_pub(o, participant, topic, reports, end):
+    group = Publisher(participant, qos=Qos(Policy.Partition([o.partition])) if o.partition else None)
+    writer = DataWriter(group, topic, qos=endpoint_qos(o), listener=reports)
+    say("ready")
+    while reports.matched < (o.wait_matched or 0) and not stop.is_set():
+        if time.monotonic() > end:
+            print(f"peer: no {o.wait_matched} readers matched in time", file=sys.stderr)
+            return EXIT_TIME
+        time.sleep(0.001)
+    if o.start == "stdin":
+        sys.stdin.readline()
+    seq, following = 0, time.monotonic()
+    while not stop.is_set() and (not o.count or seq < o.count) and time.monotonic() < end:
+        seq += 1
+        writer.write(make_sample(o, seq))
+        if o.rate > 0 and seq != o.count:
+            following += 1 / o.rate
+            stay_until(writer, following, o.assert_)
+    complete = not o.count or seq == o.count
+    if o.reliability == "reliable" and not stop.is_set():
+        if not writer.wait_for_acks(duration(seconds=10)):
+            say("unacknowledged")
+    stay_until(writer, time.monotonic() + o.linger, o.assert_)
+    say(f"ended sent={seq}")
+    return EXIT_OK if complete or stop.is_set() else EXIT_TIME
+
+
+def run_sub(o, participant, topic, reports, end):
+    group = Subscriber(participant, qos=Qos(Policy.Partition([o.partition])) if o.partition else None)
+    reader = DataReader(group, topic, qos=endpoint_qos(o), listener=reports)
+    say("ready")
+    while not stop.is_set() and time.monotonic() < end and (not o.count or reports.received < o.count):
+        time.sleep(0.002)
+    complete = not o.count or reports.received >= o.count
+    stay_until(None, time.monotonic() + o.linger, None)
+    say(f"ended received={reports.received}")
+    del reader
+    return EXIT_OK if complete or stop.is_set() else EXIT_TIME
+
+
+def main():
+    o = parse()
+    o.assert_ = getattr(o, "assert")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    end = time.monotonic() + o.timeout if o.timeout > 0 else float("inf")
+    enclave = Qos(Policy.Userdata(f"enclave={o.enclave};".encode()))
+    participant = DomainParticipant(o.domain or 0, qos=enclave)
+    topic = Topic(participant, o.topic, Bytes if o.type == "bytes" else String)
+    run = run_pub if o.verb == "pub" else run_sub
+    return run(o, participant, topic, Reports(), end)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except DDSException as error:
+        print(f"peer: {error}", file=sys.stderr)
+        sys.exit(EXIT_DDS)
