@@ -1,1 +1,31 @@
 //! Messages whose type is known at run time only.
+//!
+//! A [`DynamicType`] is made from a type description, whoever sent it, and a
+//! [`DynamicMessage`] is a value of it: read from and written to CDR, YAML, JSON
+//! and CSV, looked into and changed by path (`points[3].x`). Sequences of
+//! numbers stay vectors of numbers. A typed message becomes a dynamic one, and
+//! back, by way of its bytes.
+
+mod codec;
+mod csv;
+mod default;
+mod error;
+#[cfg(feature = "std")]
+mod from_yaml;
+mod json;
+mod literal;
+mod message;
+mod number;
+mod path;
+mod types;
+mod value;
+mod yaml;
+mod yaml_scalar;
+#[cfg(feature = "std")]
+mod yaml_tree;
+
+pub use error::{ValueError, ValueProblem};
+pub use message::DynamicMessage;
+pub use types::{DynamicField, DynamicType, ELEMENTS_MAX, Element, Shape, TypeError};
+pub use value::Value;
+pub use yaml::YamlOptions;

@@ -1,0 +1,105 @@
+//! What can be wrong with a value that a user gives: the caller's mistake.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// A value does not fit its place, or there is no such place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueError {
+    /// For example `points[3].x`; empty for the message itself.
+    pub path: String,
+    /// What is wrong there.
+    pub problem: ValueProblem,
+}
+
+/// See [`ValueError`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ValueProblem {
+    /// The type has no such field.
+    UnknownField {
+        /// The field asked for.
+        name: String,
+        /// The type.
+        type_name: String,
+        /// The fields that it has.
+        known: Vec<String>,
+    },
+    /// A field is given twice.
+    Duplicate,
+    /// The value is not of the field's type, or out of its range.
+    WrongType {
+        /// The type, with the range of numbers.
+        expected: String,
+        /// The value.
+        found: String,
+    },
+    /// Too many or too few elements.
+    WrongLength {
+        /// For example `exactly 3`.
+        expected: String,
+        /// Elements found.
+        found: usize,
+    },
+    /// An index beyond the last element.
+    OutOfRange {
+        /// The index.
+        index: usize,
+        /// Elements present.
+        len: usize,
+    },
+    /// The path is malformed or leads into a number or string.
+    BadPath {
+        /// Why.
+        reason: &'static str,
+    },
+    /// The text is not YAML.
+    Syntax {
+        /// From 1.
+        line: usize,
+        /// From 1.
+        column: usize,
+        /// What the parser says.
+        message: String,
+    },
+}
+
+impl fmt::Display for ValueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path.is_empty() {
+            write!(f, "field \"{}\": ", self.path)?;
+        }
+        match &self.problem {
+            ValueProblem::UnknownField {
+                name,
+                type_name,
+                known,
+            } => {
+                write!(f, "{type_name} has no field \"{name}\"; ")?;
+                if known.is_empty() {
+                    f.write_str("it has none at all")
+                } else {
+                    write!(f, "its fields are {}", known.join(", "))
+                }
+            }
+            ValueProblem::Duplicate => f.write_str("given more than once; keep one"),
+            ValueProblem::WrongType { expected, found } => {
+                write!(f, "expected {expected}, found {found}")
+            }
+            ValueProblem::WrongLength { expected, found } => {
+                write!(f, "expected {expected} elements, found {found}")
+            }
+            ValueProblem::OutOfRange { index, len } => {
+                write!(f, "index {index} is beyond its {len} elements")
+            }
+            ValueProblem::BadPath { reason } => f.write_str(reason),
+            ValueProblem::Syntax {
+                line,
+                column,
+                message,
+            } => write!(f, "not YAML at line {line}, column {column}: {message}"),
+        }
+    }
+}
+
+impl core::error::Error for ValueError {}

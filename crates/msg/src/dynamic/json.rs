@@ -1,0 +1,131 @@
+//! JSON, exact: what is printed reads back to the same message.
+//!
+//! Integers are written in full (a `uint64` may exceed what JavaScript keeps),
+//! floats with the shortest digits of their width, `byte` as a number. JSON has
+//! no infinities and no NaN: they are the strings `"inf"`, `"-inf"`, `"nan"`,
+//! which `from_yaml` takes for floats. One line, no spaces.
+
+use super::message::DynamicMessage;
+use super::value::{Value, with_numbers};
+use crate::message::WString;
+use alloc::string::String;
+use core::fmt::{Debug, Write};
+
+impl DynamicMessage {
+    /// The message as one JSON object, without a line break.
+    pub fn to_json(&self) -> String {
+        let mut out = String::new();
+        write_message(&mut out, self);
+        out
+    }
+}
+
+impl Value {
+    /// The value as JSON, as it stands within a message.
+    pub fn to_json(&self) -> String {
+        let mut out = String::new();
+        write_value(&mut out, self);
+        out
+    }
+}
+
+fn write_message(out: &mut String, message: &DynamicMessage) {
+    out.push('{');
+    for (index, (field, value)) in message.fields().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        write_string(out, &field.name);
+        out.push(':');
+        write_value(out, value);
+    }
+    out.push('}');
+}
+
+fn write_list<T>(out: &mut String, items: &[T], write: impl Fn(&mut String, &T)) {
+    out.push('[');
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        write(out, item);
+    }
+    out.push(']');
+}
+
+/// Numbers of all widths; Rust's `Debug` is the shortest exact form.
+fn write_number<T: Debug>(out: &mut String, value: &T) {
+    let start = out.len();
+    // Writing to a string cannot fail.
+    let _ = write!(out, "{value:?}");
+    let text = match out.get(start..) {
+        Some("NaN") => "\"nan\"",
+        Some("inf") => "\"inf\"",
+        Some("-inf") => "\"-inf\"",
+        _ => return,
+    };
+    out.truncate(start);
+    out.push_str(text);
+}
+
+macro_rules! define_write_value {
+    ($($one:ident $many:ident $ty:ident),*) => {
+        fn write_value(out: &mut String, value: &Value) {
+            match value {
+                $(
+                    Value::$one(value) => write_number(out, value),
+                    Value::$many(values) => write_list(out, values, write_number),
+                )*
+                Value::Bool(value) => write_number(out, value),
+                Value::Bools(values) => write_list(out, values, write_number),
+                Value::String(text) => write_string(out, text),
+                Value::Strings(texts) => write_list(out, texts, |out, text| write_string(out, text)),
+                Value::WString(text) => write_wide(out, text),
+                Value::WStrings(texts) => write_list(out, texts, write_wide),
+                Value::Message(message) => write_message(out, message),
+                Value::Messages(messages) => write_list(out, messages, write_message),
+            }
+        }
+    };
+}
+with_numbers!(define_write_value);
+
+fn write_string(out: &mut String, text: &str) {
+    out.push('"');
+    text.chars().for_each(|c| write_char(out, c));
+    out.push('"');
+}
+
+/// Unpaired surrogates stay what they are, as escapes.
+fn write_wide(out: &mut String, text: &WString) {
+    out.push('"');
+    for unit in char::decode_utf16(text.0.iter().copied()) {
+        match unit {
+            Ok(c) => write_char(out, c),
+            Err(lone) => {
+                let _ = write!(out, "\\u{:04x}", lone.unpaired_surrogate());
+            }
+        }
+    }
+    out.push('"');
+}
+
+fn write_char(out: &mut String, c: char) {
+    match c {
+        '"' => out.push_str("\\\""),
+        '\\' => out.push_str("\\\\"),
+        '\n' => out.push_str("\\n"),
+        '\r' => out.push_str("\\r"),
+        '\t' => out.push_str("\\t"),
+        // Beyond JSON's own needs: YAML readers balk at the rest.
+        '\0'..='\u{1f}'
+        | '\u{7f}'..='\u{9f}'
+        | '\u{2028}'
+        | '\u{2029}'
+        | '\u{feff}'
+        | '\u{fffe}'..='\u{ffff}' => {
+            let _ = write!(out, "\\u{:04x}", u32::from(c));
+        }
+        _ => out.push(c),
+    }
+}

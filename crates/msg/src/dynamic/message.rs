@@ -1,0 +1,123 @@
+//! A message whose type is known at run time only.
+
+use super::error::ValueError;
+use super::path;
+use super::types::{DynamicField, DynamicType};
+use super::value::{Value, check_length};
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// A value of a [`DynamicType`]: one [`Value`] per field, always of its type.
+#[derive(Clone)]
+pub struct DynamicMessage {
+    ty: DynamicType,
+    values: Vec<Value>,
+}
+
+impl DynamicMessage {
+    /// A message of default values.
+    pub fn new(ty: &DynamicType) -> Self {
+        Self {
+            ty: ty.clone(),
+            values: ty
+                .fields()
+                .iter()
+                .map(DynamicField::default_value)
+                .collect(),
+        }
+    }
+
+    /// `values` fit `ty`: made by the decoder for just these fields.
+    pub(super) fn from_parts(ty: DynamicType, values: Vec<Value>) -> Self {
+        debug_assert_eq!(ty.fields().len(), values.len());
+        Self { ty, values }
+    }
+
+    /// Its type.
+    pub fn ty(&self) -> &DynamicType {
+        &self.ty
+    }
+
+    /// All values in the order of the type's fields.
+    pub fn values(&self) -> &[Value] {
+        &self.values
+    }
+
+    /// The fields that a user wrote, with their values.
+    pub fn fields(&self) -> impl ExactSizeIterator<Item = (&DynamicField, &Value)> {
+        self.ty.user_fields().iter().zip(&self.values)
+    }
+
+    /// One field's value.
+    pub fn field(&self, name: &str) -> Option<&Value> {
+        let (index, _) = self.ty.field(name)?;
+        self.values.get(index)
+    }
+
+    pub(super) fn value_mut(&mut self, index: usize) -> Option<&mut Value> {
+        self.values.get_mut(index)
+    }
+
+    /// The value at a path such as `pose.covariance[35]` or `points[3].x`.
+    ///
+    /// Borrowed where it stands as a [`Value`], a copy for one element of a
+    /// sequence.
+    pub fn get(&self, path: &str) -> Result<Cow<'_, Value>, ValueError> {
+        path::get(self, path)
+    }
+
+    /// Replaces the value at a path.
+    ///
+    /// Numbers convert when the field's type can hold them; sequences and
+    /// strings must keep their bounds, arrays their length. An index replaces
+    /// an element that is there; it adds none.
+    pub fn set(&mut self, path: &str, value: impl Into<Value>) -> Result<(), ValueError> {
+        path::set(self, path, value.into())
+    }
+
+    /// Checks array lengths and the bounds of sequences and strings, all the
+    /// way down.
+    ///
+    /// [`Self::set`] and the readers keep them; decoding does, too.
+    pub fn check_bounds(&self) -> Result<(), ValueError> {
+        self.check_within("")
+    }
+
+    fn check_within(&self, outer: &str) -> Result<(), ValueError> {
+        for (field, value) in self.ty.fields().iter().zip(&self.values) {
+            let path = path::join(outer, &field.name);
+            if let Some(len) = value.len() {
+                check_length(field.shape, len, &path)?;
+            }
+            value.check_strings(&field.element, &path)?;
+            match value {
+                Value::Message(message) => message.check_within(&path)?,
+                Value::Messages(messages) => {
+                    for (index, message) in messages.iter().enumerate() {
+                        message.check_within(&format!("{path}[{index}]"))?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl PartialEq for DynamicMessage {
+    fn eq(&self, other: &Self) -> bool {
+        self.ty == other.ty && self.values == other.values
+    }
+}
+
+impl fmt::Debug for DynamicMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct(self.ty.name());
+        for (field, value) in self.fields() {
+            out.field(&field.name, value);
+        }
+        out.finish()
+    }
+}

@@ -1,0 +1,211 @@
+//! Paths into messages: `a.b[3].c`.
+//!
+//! Names are fields, numbers in brackets elements. Errors carry the part of
+//! the path that was walked, so that the user sees where it went wrong.
+
+use super::error::{ValueError, ValueProblem};
+use super::message::DynamicMessage;
+use super::types::{DynamicField, DynamicType, Element, Shape};
+use super::value::Value;
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// `outer.name`, or `name` at the top.
+pub(super) fn join(outer: &str, name: &str) -> String {
+    if outer.is_empty() {
+        name.into()
+    } else {
+        format!("{outer}.{name}")
+    }
+}
+
+/// The error for a field that `ty` lacks; `outer` is where `ty` stands.
+pub(super) fn unknown_field(ty: &DynamicType, outer: &str, name: &str) -> ValueError {
+    ValueError {
+        path: outer.into(),
+        problem: ValueProblem::UnknownField {
+            name: name.into(),
+            type_name: ty.name().into(),
+            known: ty
+                .user_fields()
+                .iter()
+                .map(|field| field.name.clone())
+                .collect(),
+        },
+    }
+}
+
+pub(super) fn get<'a>(
+    message: &'a DynamicMessage,
+    path: &str,
+) -> Result<Cow<'a, Value>, ValueError> {
+    let (steps, last) = split(path)?;
+    let mut message = message;
+    for step in &steps {
+        let value = field_value(message, step)?;
+        message = match (value, step.index) {
+            (Value::Message(inner), None) => inner,
+            (Value::Messages(inner), Some(index)) => inner
+                .get(index)
+                .ok_or_else(|| out_of_range(step, index, inner.len()))?,
+            _ => return Err(leads_nowhere(step)),
+        };
+    }
+    let value = field_value(message, &last)?;
+    let Some(index) = last.index else {
+        return Ok(Cow::Borrowed(value));
+    };
+    let len = value.len().ok_or_else(|| leads_nowhere(&last))?;
+    value
+        .element(index)
+        .map(Cow::Owned)
+        .ok_or_else(|| out_of_range(&last, index, len))
+}
+
+pub(super) fn set(
+    message: &mut DynamicMessage,
+    path: &str,
+    value: Value,
+) -> Result<(), ValueError> {
+    let (steps, last) = split(path)?;
+    let mut message = message;
+    for step in &steps {
+        let place = field_index(message.ty(), step)?;
+        message = match (message.value_mut(place), step.index) {
+            (Some(Value::Message(inner)), None) => inner,
+            (Some(Value::Messages(inner)), Some(index)) => {
+                let len = inner.len();
+                inner
+                    .get_mut(index)
+                    .ok_or_else(|| out_of_range(step, index, len))?
+            }
+            _ => return Err(leads_nowhere(step)),
+        };
+    }
+    let ty = message.ty().clone();
+    let place = field_index(&ty, &last)?;
+    let (Some(field), Some(target)) = (ty.fields().get(place), message.value_mut(place)) else {
+        return Err(leads_nowhere(&last));
+    };
+    let Some(index) = last.index else {
+        *target = value.fit(field, &last.walked)?;
+        return Ok(());
+    };
+    if field.shape == Shape::Single {
+        return Err(leads_nowhere(&last));
+    }
+    let element = value.fit_element(field, &last.walked)?;
+    let len = target.len().unwrap_or(0);
+    if !target.put_element(index, element) {
+        return Err(out_of_range(&last, index, len));
+    }
+    Ok(())
+}
+
+/// What stands at a path; for one element of a list, as a single field.
+pub(super) fn field_at(ty: &DynamicType, path: &str) -> Result<DynamicField, ValueError> {
+    let (steps, last) = split(path)?;
+    let mut ty = ty.clone();
+    for step in &steps {
+        let place = field_index(&ty, step)?;
+        let field = ty.fields().get(place).ok_or_else(|| leads_nowhere(step))?;
+        let indexed = step.index.is_some();
+        ty = match &field.element {
+            Element::Message(inner) if indexed == (field.shape != Shape::Single) => inner.clone(),
+            _ => return Err(leads_nowhere(step)),
+        };
+    }
+    let place = field_index(&ty, &last)?;
+    let mut field = ty
+        .fields()
+        .get(place)
+        .cloned()
+        .ok_or_else(|| leads_nowhere(&last))?;
+    if last.index.is_some() {
+        field.shape = Shape::Single;
+    }
+    Ok(field)
+}
+
+struct Step<'a> {
+    name: &'a str,
+    index: Option<usize>,
+    /// The path up to this step, without and with it.
+    outer: String,
+    walked: String,
+}
+
+/// Splits a path into the steps to the last message, and the last step.
+fn split(path: &str) -> Result<(Vec<Step<'_>>, Step<'_>), ValueError> {
+    let bad = |reason| ValueError {
+        path: path.into(),
+        problem: ValueProblem::BadPath { reason },
+    };
+    let mut steps = Vec::new();
+    let mut outer = String::new();
+    for part in path.split('.') {
+        let (name, index) = match part.strip_suffix(']') {
+            None => (part, None),
+            Some(rest) => {
+                let (name, index) = rest
+                    .split_once('[')
+                    .ok_or_else(|| bad("\"]\" without \"[\" in the path"))?;
+                let index = index
+                    .parse()
+                    .map_err(|_| bad("brackets in a path hold a number, as in points[3].x"))?;
+                (name, Some(index))
+            }
+        };
+        if name.is_empty() || name.contains(['[', ']']) {
+            return Err(bad(
+                "a path is field names joined by dots, as in points[3].x",
+            ));
+        }
+        let walked = join(&outer, part);
+        steps.push(Step {
+            name,
+            index,
+            outer,
+            walked: walked.clone(),
+        });
+        outer = walked;
+    }
+    let last = steps.pop().ok_or_else(|| bad("the path is empty"))?;
+    Ok((steps, last))
+}
+
+fn field_index(ty: &DynamicType, step: &Step<'_>) -> Result<usize, ValueError> {
+    match ty.field(step.name) {
+        Some((index, _)) => Ok(index),
+        None => Err(unknown_field(ty, &step.outer, step.name)),
+    }
+}
+
+fn field_value<'a>(message: &'a DynamicMessage, step: &Step<'_>) -> Result<&'a Value, ValueError> {
+    let index = field_index(message.ty(), step)?;
+    message
+        .values()
+        .get(index)
+        .ok_or_else(|| leads_nowhere(step))
+}
+
+fn out_of_range(step: &Step<'_>, index: usize, len: usize) -> ValueError {
+    ValueError {
+        path: step.walked.clone(),
+        problem: ValueProblem::OutOfRange { index, len },
+    }
+}
+
+fn leads_nowhere(step: &Step<'_>) -> ValueError {
+    let reason = if step.index.is_some() {
+        "it is not a list, so it takes no index"
+    } else {
+        "it is not a message with fields; lists need an index, as in points[3].x"
+    };
+    ValueError {
+        path: step.walked.clone(),
+        problem: ValueProblem::BadPath { reason },
+    }
+}

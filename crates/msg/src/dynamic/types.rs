@@ -1,0 +1,475 @@
+//! Types at run time, resolved once from a type description.
+//!
+//! Descriptions may come from the network: missing, recursive or oversized
+//! types are refused here, so that everything that uses a [`DynamicType`] can
+//! rely on it being finite and complete.
+
+use super::default::read_default;
+use super::value::Value;
+use crate::cdr::{DEPTH_MAX, UNBOUNDED};
+use crate::describe::{Field, IndividualTypeDescription, TypeDescription, type_id};
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// A default value of a type has at most this many numbers, strings and bools.
+///
+/// Fixed arrays multiply when nested; 32 Mi elements hold an RGB image of 4K, and the limit
+/// keeps a hostile description from filling the memory.
+pub const ELEMENTS_MAX: usize = 1 << 25;
+
+/// ROS 2 gives an empty type this member, so that C has something to hold.
+pub(super) const PLACEHOLDER: &str = "structure_needs_at_least_one_member";
+
+/// A message type; cloning shares it.
+#[derive(Clone)]
+pub struct DynamicType(Arc<Struct>);
+
+struct Struct {
+    name: String,
+    fields: Vec<DynamicField>,
+    /// The least that a value takes on the wire, without padding.
+    wire_bytes_min: usize,
+    /// Numbers, strings and bools in a default value, without sequences.
+    elements: usize,
+}
+
+/// One field of a [`DynamicType`].
+#[derive(Clone, Debug)]
+pub struct DynamicField {
+    /// Its name.
+    pub name: String,
+    /// What it holds, or each of its elements.
+    pub element: Element,
+    /// One, a fixed number, or a sequence of them.
+    pub shape: Shape,
+    /// What a new message holds, when the type says so.
+    pub default: Option<Value>,
+}
+
+/// What a field holds, or each of its elements.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Element {
+    /// `bool`
+    Bool,
+    /// `byte`, a number on the wire, a character in ROS 2's YAML.
+    Byte,
+    /// `int8`
+    I8,
+    /// `uint8` and `char`
+    U8,
+    /// `int16`
+    I16,
+    /// `uint16`
+    U16,
+    /// `int32`
+    I32,
+    /// `uint32`
+    U32,
+    /// `int64`
+    I64,
+    /// `uint64`
+    U64,
+    /// `float32`
+    F32,
+    /// `float64`
+    F64,
+    /// `string`, of at most so many bytes.
+    String {
+        /// Or [`UNBOUNDED`].
+        bound: usize,
+    },
+    /// `wstring`, of at most so many UTF-16 units.
+    WString {
+        /// Or [`UNBOUNDED`].
+        bound: usize,
+    },
+    /// Another message type.
+    Message(DynamicType),
+}
+
+/// How many elements a field holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// One.
+    Single,
+    /// Exactly so many.
+    Array(usize),
+    /// Up to `bound`, or any number when it is [`UNBOUNDED`].
+    Sequence {
+        /// The most elements.
+        bound: usize,
+    },
+}
+
+/// A description from which no type can be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TypeError {
+    /// A field's type is not among the referenced descriptions.
+    Missing {
+        /// The type with the field.
+        type_name: String,
+        /// The field.
+        field: String,
+        /// The type that it names.
+        nested: String,
+    },
+    /// A field's type id is not one of ROS 2's.
+    UnknownTypeId {
+        /// The type with the field.
+        type_name: String,
+        /// The field.
+        field: String,
+        /// The id.
+        type_id: u8,
+    },
+    /// A type contains itself, or nests deeper than the decoder goes.
+    TooDeep {
+        /// The type at which the limit was met.
+        type_name: String,
+    },
+    /// Its fixed arrays exceed [`ELEMENTS_MAX`].
+    TooLarge {
+        /// The type.
+        type_name: String,
+    },
+    /// A default value does not fit its field.
+    BadDefault {
+        /// The type with the field.
+        type_name: String,
+        /// The field.
+        field: String,
+        /// The default.
+        text: String,
+    },
+}
+
+impl fmt::Display for TypeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing {
+                type_name,
+                field,
+                nested,
+            } => write!(
+                f,
+                "{type_name}: field \"{field}\" is a {nested}, which the description lacks; add it to the referenced types"
+            ),
+            Self::UnknownTypeId {
+                type_name,
+                field,
+                type_id,
+            } => {
+                write!(
+                    f,
+                    "{type_name}: field \"{field}\" has unknown type id {type_id}"
+                )
+            }
+            Self::TooDeep { type_name } => write!(
+                f,
+                "{type_name}: nested deeper than {DEPTH_MAX}, or contains itself"
+            ),
+            Self::TooLarge { type_name } => write!(
+                f,
+                "{type_name}: fixed arrays hold more than {ELEMENTS_MAX} elements"
+            ),
+            Self::BadDefault {
+                type_name,
+                field,
+                text,
+            } => write!(
+                f,
+                "{type_name}: default {text:?} does not fit field \"{field}\""
+            ),
+        }
+    }
+}
+
+impl core::error::Error for TypeError {}
+
+impl DynamicType {
+    /// Resolves a description.
+    pub fn new(description: &TypeDescription) -> Result<Self, TypeError> {
+        let mut resolver = Resolver {
+            described: description
+                .referenced
+                .iter()
+                .map(|individual| (individual.type_name.as_str(), individual))
+                .collect(),
+            resolved: BTreeMap::new(),
+        };
+        resolver.resolve(&description.type_description, 0)
+    }
+
+    /// For example `std_msgs/msg/String`.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// All fields, in order, the placeholder of empty types included.
+    pub fn fields(&self) -> &[DynamicField] {
+        &self.0.fields
+    }
+
+    /// The fields that a user wrote: none for an empty type.
+    pub fn user_fields(&self) -> &[DynamicField] {
+        match self.fields() {
+            [only] if only.name == PLACEHOLDER => &[],
+            fields => fields,
+        }
+    }
+
+    /// A field's place and description.
+    pub fn field(&self, name: &str) -> Option<(usize, &DynamicField)> {
+        let fields = self.fields().iter().enumerate();
+        fields.into_iter().find(|(_, field)| field.name == name)
+    }
+
+    /// The least that a value takes on the wire.
+    pub(super) fn wire_bytes_min(&self) -> usize {
+        self.0.wire_bytes_min
+    }
+}
+
+/// Equal when names and fields are.
+impl PartialEq for DynamicType {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+            || (self.0.name == other.0.name && self.0.fields == other.0.fields)
+    }
+}
+
+/// Defaults do not count: they are no part of a type's identity.
+impl PartialEq for DynamicField {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.element == other.element && self.shape == other.shape
+    }
+}
+
+impl fmt::Debug for DynamicType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.name)
+    }
+}
+
+impl DynamicField {
+    /// As an interface file writes it: `uint8[<=3]`, `string<=5[2]`.
+    pub fn type_text(&self) -> String {
+        let element = self.element.type_text();
+        match self.shape {
+            Shape::Single => element,
+            Shape::Array(count) => format!("{element}[{count}]"),
+            Shape::Sequence { bound: UNBOUNDED } => format!("{element}[]"),
+            Shape::Sequence { bound } => format!("{element}[<={bound}]"),
+        }
+    }
+
+    /// What a new message holds here.
+    pub(super) fn default_value(&self) -> Value {
+        match &self.default {
+            Some(value) => value.clone(),
+            None => Value::zero(&self.element, self.shape),
+        }
+    }
+}
+
+impl Element {
+    /// As an interface file writes it.
+    pub fn type_text(&self) -> String {
+        match self {
+            Self::String { bound: UNBOUNDED } => "string".into(),
+            Self::String { bound } => format!("string<={bound}"),
+            Self::WString { bound: UNBOUNDED } => "wstring".into(),
+            Self::WString { bound } => format!("wstring<={bound}"),
+            Self::Message(ty) => ty.name().into(),
+            other => other.number_name().into(),
+        }
+    }
+
+    /// The `.msg` name of a number or bool; empty for others.
+    fn number_name(&self) -> &'static str {
+        match self {
+            Self::Bool => "bool",
+            Self::Byte => "byte",
+            Self::I8 => "int8",
+            Self::U8 => "uint8",
+            Self::I16 => "int16",
+            Self::U16 => "uint16",
+            Self::I32 => "int32",
+            Self::U32 => "uint32",
+            Self::I64 => "int64",
+            Self::U64 => "uint64",
+            Self::F32 => "float32",
+            Self::F64 => "float64",
+            Self::String { .. } | Self::WString { .. } | Self::Message(_) => "",
+        }
+    }
+
+    pub(super) fn wire_bytes_min(&self) -> usize {
+        match self {
+            Self::Bool | Self::Byte | Self::I8 | Self::U8 => 1,
+            Self::I16 | Self::U16 => 2,
+            Self::I32 | Self::U32 | Self::F32 => 4,
+            Self::I64 | Self::U64 | Self::F64 => 8,
+            Self::String { .. } | Self::WString { .. } => 4,
+            Self::Message(ty) => ty.wire_bytes_min(),
+        }
+    }
+
+    fn elements(&self) -> usize {
+        match self {
+            Self::Message(ty) => ty.0.elements,
+            _ => 1,
+        }
+    }
+
+    /// An element type of `type_id`; `None` for message types and unknown ids.
+    fn of_type_id(id: u8, string_capacity: usize) -> Option<Self> {
+        let bound = string_capacity;
+        Some(match id {
+            type_id::BOOLEAN => Self::Bool,
+            type_id::BYTE => Self::Byte,
+            type_id::INT8 => Self::I8,
+            type_id::UINT8 => Self::U8,
+            type_id::INT16 => Self::I16,
+            type_id::UINT16 => Self::U16,
+            type_id::INT32 => Self::I32,
+            type_id::UINT32 => Self::U32,
+            type_id::INT64 => Self::I64,
+            type_id::UINT64 => Self::U64,
+            type_id::FLOAT => Self::F32,
+            type_id::DOUBLE => Self::F64,
+            type_id::STRING => Self::String { bound: UNBOUNDED },
+            type_id::WSTRING => Self::WString { bound: UNBOUNDED },
+            type_id::BOUNDED_STRING => Self::String { bound },
+            type_id::BOUNDED_WSTRING => Self::WString { bound },
+            _ => return None,
+        })
+    }
+}
+
+struct Resolver<'a> {
+    described: BTreeMap<&'a str, &'a IndividualTypeDescription>,
+    resolved: BTreeMap<&'a str, DynamicType>,
+}
+
+impl<'a> Resolver<'a> {
+    fn resolve(
+        &mut self,
+        individual: &'a IndividualTypeDescription,
+        depth: u8,
+    ) -> Result<DynamicType, TypeError> {
+        let type_name = &individual.type_name;
+        if depth >= DEPTH_MAX {
+            return Err(TypeError::TooDeep {
+                type_name: type_name.clone(),
+            });
+        }
+        let mut fields = Vec::with_capacity(individual.fields.len());
+        let (mut wire_bytes_min, mut elements) = (0usize, 0usize);
+        for field in &individual.fields {
+            let resolved = self.field(type_name, field, depth)?;
+            let (least, count) = match resolved.shape {
+                Shape::Single => (resolved.element.wire_bytes_min(), 1),
+                Shape::Array(count) => (
+                    resolved.element.wire_bytes_min().saturating_mul(count),
+                    count,
+                ),
+                Shape::Sequence { .. } => (4, 0),
+            };
+            wire_bytes_min = wire_bytes_min.saturating_add(least);
+            elements = elements.saturating_add(resolved.element.elements().saturating_mul(count));
+            if elements > ELEMENTS_MAX {
+                return Err(TypeError::TooLarge {
+                    type_name: type_name.clone(),
+                });
+            }
+            fields.push(resolved.with_default(type_name, &field.default_value)?);
+        }
+        Ok(DynamicType(Arc::new(Struct {
+            name: type_name.clone(),
+            fields,
+            wire_bytes_min: wire_bytes_min.max(1),
+            elements: elements.max(1),
+        })))
+    }
+
+    fn field(
+        &mut self,
+        type_name: &str,
+        field: &'a Field,
+        depth: u8,
+    ) -> Result<DynamicField, TypeError> {
+        let ty = &field.field_type;
+        let capacity = usize::try_from(ty.capacity).unwrap_or(UNBOUNDED);
+        let string_capacity = usize::try_from(ty.string_capacity).unwrap_or(UNBOUNDED);
+        let (id, shape) = match ty.type_id {
+            id @ 0..=48 => (id, Shape::Single),
+            id @ 49..=96 => (id - type_id::ARRAY, Shape::Array(capacity)),
+            id @ 97..=144 => (
+                id - type_id::BOUNDED_SEQUENCE,
+                Shape::Sequence { bound: capacity },
+            ),
+            id => (
+                id - type_id::UNBOUNDED_SEQUENCE,
+                Shape::Sequence { bound: UNBOUNDED },
+            ),
+        };
+        let element = if id == type_id::NESTED {
+            Element::Message(self.nested(type_name, field, depth)?)
+        } else {
+            Element::of_type_id(id, string_capacity).ok_or_else(|| TypeError::UnknownTypeId {
+                type_name: type_name.into(),
+                field: field.name.clone(),
+                type_id: ty.type_id,
+            })?
+        };
+        Ok(DynamicField {
+            name: field.name.clone(),
+            element,
+            shape,
+            default: None,
+        })
+    }
+
+    fn nested(
+        &mut self,
+        type_name: &str,
+        field: &'a Field,
+        depth: u8,
+    ) -> Result<DynamicType, TypeError> {
+        let nested = field.field_type.nested_type_name.as_str();
+        if let Some(ty) = self.resolved.get(nested) {
+            return Ok(ty.clone());
+        }
+        let Some(&individual) = self.described.get(nested) else {
+            return Err(TypeError::Missing {
+                type_name: type_name.into(),
+                field: field.name.clone(),
+                nested: nested.into(),
+            });
+        };
+        let ty = self.resolve(individual, depth + 1)?;
+        self.resolved.insert(nested, ty.clone());
+        Ok(ty)
+    }
+}
+
+impl DynamicField {
+    fn with_default(mut self, type_name: &str, text: &str) -> Result<Self, TypeError> {
+        if !text.is_empty() {
+            let Some(value) = read_default(&self, text) else {
+                return Err(TypeError::BadDefault {
+                    type_name: type_name.into(),
+                    field: self.name,
+                    text: text.into(),
+                });
+            };
+            self.default = Some(value);
+        }
+        Ok(self)
+    }
+}

@@ -1,0 +1,339 @@
+//! How a string looks in YAML: plain, 'single' or "double" quoted.
+//!
+//! The same choice, and the same escapes, as PyYAML's `dump` with
+//! `allow_unicode` and no line width, since that is what ROS 2's tools print
+//! with: scripts that compare their output keep working. Plain when nothing in
+//! the text could be taken for YAML's own marks and it would not read back as
+//! a number, bool, null or date; else single quotes; double ones for what
+//! single quotes cannot carry.
+
+use alloc::string::String;
+use core::fmt::Write;
+
+/// Appends `text`. Lines after the first begin `indent` columns in.
+pub(super) fn write_string(out: &mut String, text: &str, indent: usize, in_flow: bool) {
+    let found = Analysis::of(text);
+    let plain = if in_flow {
+        found.plain_in_flow
+    } else {
+        found.plain_in_block
+    };
+    if plain && !text.is_empty() && !reads_as_other_type(text) {
+        out.push_str(text);
+    } else if found.single_quoted {
+        write_single_quoted(out, text, indent);
+    } else {
+        write_double_quoted(out, text);
+    }
+}
+
+/// Which styles can carry a text.
+struct Analysis {
+    plain_in_block: bool,
+    plain_in_flow: bool,
+    single_quoted: bool,
+}
+
+impl Analysis {
+    fn of(text: &str) -> Self {
+        let (mut block_mark, mut flow_mark) = (false, false);
+        let (mut breaks, mut special) = (false, false);
+        let (mut space_then_break, mut break_then_space) = (false, false);
+        if text.starts_with("---") || text.starts_with("...") {
+            (block_mark, flow_mark) = (true, true);
+        }
+        let mut previous = None;
+        let mut chars = text.chars().peekable();
+        while let Some(c) = chars.next() {
+            let blank_before = previous.is_none_or(is_blank);
+            let blank_after = chars.peek().copied().is_none_or(is_blank);
+            match (c, previous.is_none()) {
+                (
+                    '#' | ',' | '[' | ']' | '{' | '}' | '&' | '*' | '!' | '|' | '>' | '\'' | '"'
+                    | '%' | '@' | '`',
+                    true,
+                ) => (block_mark, flow_mark) = (true, true),
+                ('?' | ':', true) | (':', false) => {
+                    flow_mark = true;
+                    block_mark |= blank_after;
+                }
+                ('-', true) if blank_after => (block_mark, flow_mark) = (true, true),
+                (',' | '?' | '[' | ']' | '{' | '}', false) => flow_mark = true,
+                ('#', false) if blank_before => (block_mark, flow_mark) = (true, true),
+                _ => {}
+            }
+            if is_break(c) {
+                breaks = true;
+                space_then_break |= previous == Some(' ');
+            }
+            break_then_space |= c == ' ' && previous.is_some_and(is_break);
+            special |= !is_printable(c);
+            previous = Some(c);
+        }
+        let edge = |c: Option<char>| c.is_some_and(|c| c == ' ' || is_break(c));
+        let edges = edge(text.chars().next()) || edge(previous);
+        let never_plain = edges || breaks || special;
+        Self {
+            plain_in_block: !never_plain && !block_mark,
+            plain_in_flow: !never_plain && !flow_mark && !text.is_empty(),
+            single_quoted: !(special || space_then_break || break_then_space),
+        }
+    }
+}
+
+fn is_break(c: char) -> bool {
+    matches!(c, '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+fn is_blank(c: char) -> bool {
+    is_break(c) || matches!(c, '\0' | ' ' | '\t' | '\r')
+}
+
+fn is_printable(c: char) -> bool {
+    matches!(c,
+        '\n' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}'
+        | '\u{10000}'..='\u{10fffe}')
+        && c != '\u{feff}'
+}
+
+fn write_single_quoted(out: &mut String, text: &str, indent: usize) {
+    out.push('\'');
+    let mut in_breaks = false;
+    for c in text.chars() {
+        if is_break(c) {
+            // A single break would be folded into a space, so it is doubled.
+            if !in_breaks && c == '\n' {
+                out.push('\n');
+            }
+            out.push(c);
+            in_breaks = true;
+            continue;
+        }
+        if in_breaks {
+            (0..indent).for_each(|_| out.push(' '));
+            in_breaks = false;
+        }
+        if c == '\'' {
+            out.push('\'');
+        }
+        out.push(c);
+    }
+    if in_breaks {
+        (0..indent).for_each(|_| out.push(' '));
+    }
+    out.push('\'');
+}
+
+fn write_double_quoted(out: &mut String, text: &str) {
+    out.push('"');
+    for c in text.chars() {
+        let short = match c {
+            '\0' => '0',
+            '\u{7}' => 'a',
+            '\u{8}' => 'b',
+            '\t' => 't',
+            '\n' => 'n',
+            '\u{b}' => 'v',
+            '\u{c}' => 'f',
+            '\r' => 'r',
+            '\u{1b}' => 'e',
+            '"' => '"',
+            '\\' => '\\',
+            '\u{85}' => 'N',
+            '\u{2028}' => 'L',
+            '\u{2029}' => 'P',
+            ' '..='~'
+            | '\u{a0}'..='\u{d7ff}'
+            | '\u{e000}'..='\u{fefe}'
+            | '\u{ff00}'..='\u{fffd}' => {
+                out.push(c);
+                continue;
+            }
+            _ => {
+                let code = u32::from(c);
+                // Writing to a string cannot fail.
+                let _ = match code {
+                    0..=0xff => write!(out, "\\x{code:02X}"),
+                    0x100..=0xffff => write!(out, "\\u{code:04X}"),
+                    _ => write!(out, "\\U{code:08X}"),
+                };
+                continue;
+            }
+        };
+        out.push('\\');
+        out.push(short);
+    }
+    out.push('"');
+}
+
+/// Whether YAML 1.1 takes the plain text for something else than a string.
+fn reads_as_other_type(text: &str) -> bool {
+    let Some(first) = text.bytes().next() else {
+        return true;
+    };
+    match first {
+        b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' | b'~' | b'<'
+        | b'=' => matches!(
+            text,
+            "yes"
+                | "Yes"
+                | "YES"
+                | "no"
+                | "No"
+                | "NO"
+                | "true"
+                | "True"
+                | "TRUE"
+                | "false"
+                | "False"
+                | "FALSE"
+                | "on"
+                | "On"
+                | "ON"
+                | "off"
+                | "Off"
+                | "OFF"
+                | "~"
+                | "null"
+                | "Null"
+                | "NULL"
+                | "<<"
+                | "="
+        ),
+        b'-' | b'+' | b'.' | b'0'..=b'9' => {
+            reads_as_integer(text) || reads_as_float(text) || reads_as_date(text)
+        }
+        _ => false,
+    }
+}
+
+fn unsigned(text: &str) -> &str {
+    text.strip_prefix(['-', '+']).unwrap_or(text)
+}
+
+fn all(text: &str, allowed: impl Fn(u8) -> bool) -> bool {
+    !text.is_empty() && text.bytes().all(allowed)
+}
+
+fn decimal(c: u8) -> bool {
+    c.is_ascii_digit() || c == b'_'
+}
+
+/// Groups after the first `:` in base 60: one or two digits, at most 59.
+fn sexagesimal_tail(text: &str) -> bool {
+    text.split(':').all(|group| match group.as_bytes() {
+        [one] => one.is_ascii_digit(),
+        [ten, one] => (b'0'..=b'5').contains(ten) && one.is_ascii_digit(),
+        _ => false,
+    })
+}
+
+fn reads_as_integer(text: &str) -> bool {
+    let digits = unsigned(text);
+    if let Some(rest) = digits.strip_prefix("0b") {
+        return all(rest, |c| matches!(c, b'0' | b'1' | b'_'));
+    }
+    if let Some(rest) = digits.strip_prefix("0x") {
+        return all(rest, |c| c.is_ascii_hexdigit() || c == b'_');
+    }
+    if let Some(rest) = digits.strip_prefix('0') {
+        return rest.is_empty() || all(rest, |c| matches!(c, b'0'..=b'7' | b'_'));
+    }
+    if !digits.starts_with(|c: char| c.is_ascii_digit()) {
+        return false;
+    }
+    match digits.split_once(':') {
+        None => all(digits, decimal),
+        Some((head, tail)) => all(head, decimal) && sexagesimal_tail(tail),
+    }
+}
+
+fn reads_as_float(text: &str) -> bool {
+    if matches!(text, ".nan" | ".NaN" | ".NAN") {
+        return true;
+    }
+    let digits = unsigned(text);
+    if matches!(digits, ".inf" | ".Inf" | ".INF") {
+        return true;
+    }
+    let Some((whole, rest)) = digits.split_once('.') else {
+        return false;
+    };
+    if whole.is_empty() {
+        // No sign before a leading point.
+        let (fraction, exponent) = split_exponent(rest);
+        return digits.len() == text.len()
+            && fraction.starts_with(|c: char| c.is_ascii_digit())
+            && all(fraction, decimal)
+            && exponent;
+    }
+    if !whole.starts_with(|c: char| c.is_ascii_digit()) {
+        return false;
+    }
+    if let Some((head, tail)) = whole.split_once(':') {
+        return all(head, decimal) && sexagesimal_tail(tail) && rest.bytes().all(decimal);
+    }
+    let (fraction, exponent) = split_exponent(rest);
+    all(whole, decimal) && fraction.bytes().all(decimal) && exponent
+}
+
+/// The part before `e`, and whether what follows is no or a valid exponent.
+fn split_exponent(text: &str) -> (&str, bool) {
+    match text.split_once(['e', 'E']) {
+        None => (text, true),
+        Some((fraction, exponent)) => {
+            let digits = exponent.strip_prefix(['-', '+']).unwrap_or("");
+            (fraction, all(digits, |c| c.is_ascii_digit()))
+        }
+    }
+}
+
+/// `2001-12-14`, or with a time of day behind it.
+fn reads_as_date(text: &str) -> bool {
+    let digits = |text: &str, least: usize, most: usize| {
+        (least..=most).contains(&text.len()) && all(text, |c| c.is_ascii_digit())
+    };
+    let mut parts = text.splitn(3, '-');
+    let (Some(year), Some(month), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
+        return false;
+    };
+    if !digits(year, 4, 4) || !digits(month, 1, 2) {
+        return false;
+    }
+    let Some(end) = rest.find(|c: char| !c.is_ascii_digit()) else {
+        return digits(month, 2, 2) && digits(rest, 2, 2);
+    };
+    let (day, time) = rest.split_at(end);
+    let time = time
+        .strip_prefix(['T', 't'])
+        .or_else(|| Some(time.trim_start_matches([' ', '\t'])).filter(|t| t.len() < time.len()));
+    digits(day, 1, 2) && time.is_some_and(reads_as_time)
+}
+
+/// `21:59:43.10 -05:00`
+fn reads_as_time(text: &str) -> bool {
+    let digits = |text: &str, least: usize, most: usize| {
+        (least..=most).contains(&text.len()) && all(text, |c| c.is_ascii_digit())
+    };
+    let mut parts = text.splitn(3, ':');
+    let (Some(hour), Some(minute), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
+        return false;
+    };
+    let second_end = rest
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(rest.len());
+    let (second, rest) = rest.split_at(second_end);
+    let rest = match rest.strip_prefix('.') {
+        Some(fraction) => fraction.trim_start_matches(|c: char| c.is_ascii_digit()),
+        None => rest,
+    };
+    let zone = rest.trim_start_matches([' ', '\t']);
+    let zone_ok = match zone.strip_prefix(['-', '+']) {
+        Some(offset) => match offset.split_once(':') {
+            Some((hours, minutes)) => digits(hours, 1, 2) && digits(minutes, 2, 2),
+            None => digits(offset, 1, 2),
+        },
+        None => rest.is_empty() || zone == "Z",
+    };
+    digits(hour, 1, 2) && digits(minute, 2, 2) && digits(second, 2, 2) && zone_ok
+}
