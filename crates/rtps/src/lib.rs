@@ -11,13 +11,20 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod discovery;
 pub mod id;
 pub mod locator;
+pub mod outbox;
 pub mod qos;
+pub mod receiver;
 pub mod seq;
 pub mod time;
+pub mod wire;
 mod defrag;
 pub mod history;
 pub mod interval;
 mod reorder;
 pub mod timer;
+pub mod reader;
+pub mod stats;
+pub mod writer;

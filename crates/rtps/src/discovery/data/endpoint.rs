@@ -1,0 +1,174 @@
+//! What a participant announces about one of its writers or readers
+//! (RTPS 2.5 §8.5.4.4, DiscoveredWriterData and DiscoveredReaderData).
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::encapsulation::{begin_parameters, parse_parameters};
+use super::limits;
+use super::qos::{parse_policy, unmentioned, write_policies};
+use super::value::{
+    boolean, name, push_locator, read, write_bool, write_locators, write_string, write_u32,
+};
+use crate::id::{EntityId, Guid, ProtocolVersion, VendorId};
+use crate::locator::Locator;
+use crate::qos::EndpointQos;
+use crate::wire::{Cursor, Parameter, Parameters, WireError, pid, write_parameter, write_sentinel};
+
+/// A writer or a reader as it is announced; its GUID tells which.
+#[derive(Clone, PartialEq, Debug)]
+pub struct EndpointData {
+    /// Its identity.
+    pub guid: Guid,
+    /// Name of the topic as it stands on the wire.
+    pub topic: String,
+    /// Name of the type as it stands on the wire.
+    pub type_name: String,
+    /// Its policies. Of a peer that leaves some out, DDS's defaults hold.
+    pub qos: EndpointQos,
+    /// Where it is reached; empty means its participant's default locators.
+    pub unicast: Vec<Locator>,
+    /// The same by multicast.
+    pub multicast: Vec<Locator>,
+    /// The reader wants QoS with every change.
+    pub expects_inline_qos: bool,
+    /// XTypes TypeInformation as it came.
+    pub type_information: Option<Bytes>,
+    /// The largest sample of the writer, bytes.
+    pub max_serialized_size: Option<u32>,
+    /// The reader's content filter as it came.
+    pub content_filter: Option<Bytes>,
+}
+
+impl EndpointData {
+    /// An endpoint with only what it must have.
+    pub fn new(guid: Guid, topic: &str, type_name: &str, qos: EndpointQos) -> Self {
+        Self {
+            guid,
+            topic: String::from(topic),
+            type_name: String::from(type_name),
+            qos,
+            unicast: Vec::new(),
+            multicast: Vec::new(),
+            expects_inline_qos: false,
+            type_information: None,
+            max_serialized_size: None,
+            content_filter: None,
+        }
+    }
+
+    /// Whether it is a writer.
+    pub fn is_writer(&self) -> bool {
+        self.guid.entity.is_writer()
+    }
+
+    /// Reads the payload of an SEDP sample, encapsulation included.
+    pub fn parse(payload: &[u8]) -> Result<Self, WireError> {
+        let parameters = parse_parameters(payload)?;
+        // Which defaults hold depends on the kind, which the GUID tells.
+        let guid = find_guid(&parameters)?;
+        let mut data = Self::new(guid, "", "", unmentioned(guid.entity.is_writer()));
+        for parameter in parameters.iter() {
+            if !parse_policy(&mut data.qos, parameter)? {
+                data.take(parameter)?;
+            }
+        }
+        if data.topic.is_empty() {
+            return Err(WireError::MissingParameter(pid::TOPIC_NAME));
+        }
+        if data.type_name.is_empty() {
+            return Err(WireError::MissingParameter(pid::TYPE_NAME));
+        }
+        Ok(data)
+    }
+
+    fn take(&mut self, parameter: Parameter<'_>) -> Result<(), WireError> {
+        match parameter.id {
+            pid::TOPIC_NAME => self.topic = read(parameter, |at| name(parameter, at))?,
+            pid::TYPE_NAME => self.type_name = read(parameter, |at| name(parameter, at))?,
+            pid::UNICAST_LOCATOR => push_locator(parameter, &mut self.unicast)?,
+            pid::MULTICAST_LOCATOR => push_locator(parameter, &mut self.multicast)?,
+            pid::EXPECTS_INLINE_QOS => self.expects_inline_qos = read(parameter, boolean)?,
+            pid::TYPE_INFORMATION => self.type_information = opaque(parameter),
+            pid::CONTENT_FILTER_PROPERTY => self.content_filter = opaque(parameter),
+            pid::TYPE_MAX_SIZE_SERIALIZED => {
+                self.max_serialized_size = Some(read(parameter, Cursor::u32)?);
+            }
+            id if id & pid::FLAG_MUST_UNDERSTAND != 0 => {
+                return Err(WireError::NotUnderstood(id));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The payload of an SEDP sample, encapsulation included.
+    pub fn encode(&self) -> Bytes {
+        let mut out = begin_parameters();
+        let o = &mut out;
+        let version = [ProtocolVersion::OURS.major, ProtocolVersion::OURS.minor];
+        let participant = self.guid.prefix.with(EntityId::PARTICIPANT);
+        write_parameter(o, pid::ENDPOINT_GUID, &self.guid.to_bytes());
+        write_parameter(o, pid::PARTICIPANT_GUID, &participant.to_bytes());
+        // Older Fast DDS takes the identity from here.
+        write_parameter(o, pid::KEY_HASH, &self.guid.to_bytes());
+        write_parameter(o, pid::PROTOCOL_VERSION, &version);
+        write_parameter(o, pid::VENDOR_ID, &VendorId::PTEROS.0);
+        write_string(o, pid::TOPIC_NAME, &self.topic);
+        write_string(o, pid::TYPE_NAME, &self.type_name);
+        write_locators(o, pid::UNICAST_LOCATOR, &self.unicast);
+        write_locators(o, pid::MULTICAST_LOCATOR, &self.multicast);
+        if self.expects_inline_qos {
+            write_bool(o, pid::EXPECTS_INLINE_QOS, true);
+        }
+        if let Some(size) = self.max_serialized_size {
+            write_u32(o, pid::TYPE_MAX_SIZE_SERIALIZED, size);
+        }
+        write_policies(o, &self.qos, self.is_writer());
+        for (id, value) in [
+            (pid::TYPE_INFORMATION, &self.type_information),
+            (pid::CONTENT_FILTER_PROPERTY, &self.content_filter),
+        ] {
+            if let Some(value) = value {
+                write_parameter(o, id, value);
+            }
+        }
+        write_sentinel(o);
+        Bytes::from(out)
+    }
+
+    /// Reads a payload that names an endpoint and says no more, as that of a
+    /// disposal does.
+    pub fn parse_key(payload: &[u8]) -> Option<Guid> {
+        find_guid(&parse_parameters(payload).ok()?).ok()
+    }
+
+    /// A payload that names an endpoint and says no more.
+    pub fn encode_key(guid: Guid) -> Bytes {
+        let mut out = begin_parameters();
+        write_parameter(&mut out, pid::ENDPOINT_GUID, &guid.to_bytes());
+        write_sentinel(&mut out);
+        Bytes::from(out)
+    }
+}
+
+/// The endpoint's GUID, or the key hash, which is the same thing.
+fn find_guid(parameters: &Parameters<'_>) -> Result<Guid, WireError> {
+    let guid = parameters
+        .find(pid::ENDPOINT_GUID)
+        .or_else(|| parameters.find(pid::KEY_HASH))
+        .ok_or(WireError::MissingParameter(pid::ENDPOINT_GUID))?
+        .guid()
+        .map_err(|_| WireError::InvalidParameter(pid::ENDPOINT_GUID))?;
+    if guid.entity.is_writer() || guid.entity.is_reader() {
+        Ok(guid)
+    } else {
+        Err(WireError::InvalidParameter(pid::ENDPOINT_GUID))
+    }
+}
+
+fn opaque(parameter: Parameter<'_>) -> Option<Bytes> {
+    let value = parameter.value.rest();
+    (value.len() <= limits::OPAQUE_BYTES).then(|| Bytes::copy_from_slice(value))
+}

@@ -1,0 +1,18 @@
+//! The contents of discovery's samples: participants, endpoints, liveliness
+//! assertions (RTPS 2.5 §8.5.3, §8.5.4, §9.6).
+//!
+//! All are read in either byte order and written little endian. Parameters
+//! that are not known are skipped, unless marked as must-understand. Every
+//! length that a peer chooses has a limit.
+
+mod encapsulation;
+mod endpoint;
+pub mod limits;
+mod participant;
+mod participant_message;
+mod qos;
+mod value;
+
+pub use endpoint::EndpointData;
+pub use participant::ParticipantData;
+pub use participant_message::ParticipantMessageData;

@@ -1,0 +1,269 @@
+//! What a participant announces about itself (RTPS 2.5 §8.5.3.2,
+//! SPDPdiscoveredParticipantData).
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::encapsulation::{begin_parameters, parse_parameters};
+use super::limits;
+use super::value::{
+    boolean, duration, name, octets, push_locator, put_string, put_u32, read, string_bytes,
+    write_bool, write_duration, write_locators, write_octets, write_string, write_u32,
+};
+use crate::id::{EntityId, Guid, GuidPrefix, ProtocolVersion, VendorId};
+use crate::locator::Locator;
+use crate::time::Duration;
+use crate::wire::{
+    Cursor, Parameter, WireError, begin_parameter, end_parameter, pid, write_parameter,
+    write_sentinel,
+};
+
+/// A participant as it is announced.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ParticipantData {
+    /// Its identity.
+    pub prefix: GuidPrefix,
+    /// The protocol it speaks.
+    pub version: ProtocolVersion,
+    /// Who made it.
+    pub vendor: VendorId,
+    /// Its domain; absent from older peers.
+    pub domain_id: Option<u32>,
+    /// A further name that must be equal for participants to meet.
+    pub domain_tag: Option<String>,
+    /// Which built-in endpoints it has (§9.3.2.12).
+    pub builtin_endpoints: u32,
+    /// Properties of those; bit 0: its liveliness reader is best effort.
+    pub builtin_qos: u32,
+    /// Where its built-in endpoints are reached.
+    pub metatraffic_unicast: Vec<Locator>,
+    /// The same by multicast.
+    pub metatraffic_multicast: Vec<Locator>,
+    /// Where its endpoints are reached that announce no locators of their own.
+    pub default_unicast: Vec<Locator>,
+    /// The same by multicast.
+    pub default_multicast: Vec<Locator>,
+    /// How long it stays known without being heard.
+    pub lease: Duration,
+    /// Grows with each manual assertion of liveliness (old form).
+    pub manual_liveliness_count: u32,
+    /// Free bytes; ROS puts `enclave=/…;` here.
+    pub user_data: Vec<u8>,
+    /// A name for people; Fast DDS puts the enclave here.
+    pub entity_name: Option<String>,
+    /// Names and values, for people and vendors.
+    pub properties: Vec<(String, String)>,
+    /// Its readers want QoS with every change.
+    pub expects_inline_qos: bool,
+    /// Tokens and flags of DDS Security as they came: parameter id and value.
+    pub security_tokens: Vec<(u16, Bytes)>,
+}
+
+impl ParticipantData {
+    /// How long a participant is known that says nothing about it (§8.5.3.2).
+    pub const LEASE_DEFAULT: Duration = Duration::from_secs(100);
+
+    /// A participant that says as little as possible.
+    pub fn new(prefix: GuidPrefix) -> Self {
+        Self {
+            prefix,
+            version: ProtocolVersion::OURS,
+            vendor: VendorId::PTEROS,
+            domain_id: None,
+            domain_tag: None,
+            builtin_endpoints: 0,
+            builtin_qos: 0,
+            metatraffic_unicast: Vec::new(),
+            metatraffic_multicast: Vec::new(),
+            default_unicast: Vec::new(),
+            default_multicast: Vec::new(),
+            lease: Self::LEASE_DEFAULT,
+            manual_liveliness_count: 0,
+            user_data: Vec::new(),
+            entity_name: None,
+            properties: Vec::new(),
+            expects_inline_qos: false,
+            security_tokens: Vec::new(),
+        }
+    }
+
+    /// Its GUID.
+    pub fn guid(&self) -> Guid {
+        self.prefix.with(EntityId::PARTICIPANT)
+    }
+
+    /// Reads the payload of an SPDP sample, encapsulation included.
+    pub fn parse(payload: &[u8]) -> Result<Self, WireError> {
+        let mut data = Self::new(GuidPrefix::UNKNOWN);
+        data.version = ProtocolVersion { major: 2, minor: 1 };
+        data.vendor = VendorId::default();
+        let mut guid = None;
+        for parameter in parse_parameters(payload)?.iter() {
+            if parameter.id == pid::PARTICIPANT_GUID {
+                guid = Some(read(parameter, Cursor::guid)?);
+            } else {
+                data.take(parameter)?;
+            }
+        }
+        let guid = guid.ok_or(WireError::MissingParameter(pid::PARTICIPANT_GUID))?;
+        if guid.prefix == GuidPrefix::UNKNOWN {
+            return Err(WireError::InvalidParameter(pid::PARTICIPANT_GUID));
+        }
+        data.prefix = guid.prefix;
+        Ok(data)
+    }
+
+    fn take(&mut self, parameter: Parameter<'_>) -> Result<(), WireError> {
+        match parameter.id {
+            pid::PROTOCOL_VERSION => {
+                let [major, minor] = read(parameter, Cursor::array)?;
+                self.version = ProtocolVersion { major, minor };
+            }
+            pid::VENDOR_ID => self.vendor = VendorId(read(parameter, Cursor::array)?),
+            pid::DOMAIN_ID => self.domain_id = Some(read(parameter, Cursor::u32)?),
+            pid::DOMAIN_TAG => {
+                self.domain_tag = Some(read(parameter, |at| name(parameter, at))?);
+            }
+            pid::BUILTIN_ENDPOINT_SET => self.builtin_endpoints = read(parameter, Cursor::u32)?,
+            pid::BUILTIN_ENDPOINT_QOS => self.builtin_qos = read(parameter, Cursor::u32)?,
+            pid::METATRAFFIC_UNICAST_LOCATOR => {
+                push_locator(parameter, &mut self.metatraffic_unicast)?;
+            }
+            pid::METATRAFFIC_MULTICAST_LOCATOR => {
+                push_locator(parameter, &mut self.metatraffic_multicast)?;
+            }
+            pid::DEFAULT_UNICAST_LOCATOR => push_locator(parameter, &mut self.default_unicast)?,
+            pid::DEFAULT_MULTICAST_LOCATOR => {
+                push_locator(parameter, &mut self.default_multicast)?;
+            }
+            pid::PARTICIPANT_LEASE_DURATION => self.lease = read(parameter, duration)?,
+            pid::PARTICIPANT_MANUAL_LIVELINESS_COUNT => {
+                self.manual_liveliness_count = read(parameter, Cursor::u32)?;
+            }
+            pid::USER_DATA => self.user_data = octets(parameter, limits::USER_DATA_BYTES)?,
+            pid::ENTITY_NAME => {
+                let text = read(parameter, string_bytes)?;
+                self.entity_name = (text.len() <= limits::ENTITY_NAME_BYTES)
+                    .then(|| String::from_utf8_lossy(text).into_owned());
+            }
+            pid::PROPERTY_LIST => self.properties = read(parameter, properties)?,
+            pid::EXPECTS_INLINE_QOS => self.expects_inline_qos = read(parameter, boolean)?,
+            pid::IDENTITY_TOKEN
+            | pid::PERMISSIONS_TOKEN
+            | pid::IDENTITY_STATUS_TOKEN
+            | pid::PARTICIPANT_SECURITY_INFO => self.take_security_token(parameter),
+            id if id & pid::FLAG_MUST_UNDERSTAND != 0 => {
+                return Err(WireError::NotUnderstood(id));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn take_security_token(&mut self, parameter: Parameter<'_>) {
+        let token = parameter.value.rest();
+        let has_room = self.security_tokens.len() < limits::SECURITY_TOKENS;
+        if has_room && token.len() <= limits::OPAQUE_BYTES {
+            self.security_tokens
+                .push((parameter.id, Bytes::copy_from_slice(token)));
+        }
+    }
+
+    /// The payload of an SPDP sample, encapsulation included.
+    pub fn encode(&self) -> Bytes {
+        let mut out = begin_parameters();
+        let o = &mut out;
+        let version = [self.version.major, self.version.minor];
+        write_parameter(o, pid::PROTOCOL_VERSION, &version);
+        write_parameter(o, pid::VENDOR_ID, &self.vendor.0);
+        write_parameter(o, pid::PARTICIPANT_GUID, &self.guid().to_bytes());
+        write_u32(o, pid::BUILTIN_ENDPOINT_SET, self.builtin_endpoints);
+        if self.builtin_qos != 0 {
+            write_u32(o, pid::BUILTIN_ENDPOINT_QOS, self.builtin_qos);
+        }
+        if let Some(domain_id) = self.domain_id {
+            write_u32(o, pid::DOMAIN_ID, domain_id);
+        }
+        if let Some(tag) = self.domain_tag.as_deref().filter(|tag| !tag.is_empty()) {
+            write_string(o, pid::DOMAIN_TAG, tag);
+        }
+        for (id, locators) in [
+            (pid::METATRAFFIC_UNICAST_LOCATOR, &self.metatraffic_unicast),
+            (
+                pid::METATRAFFIC_MULTICAST_LOCATOR,
+                &self.metatraffic_multicast,
+            ),
+            (pid::DEFAULT_UNICAST_LOCATOR, &self.default_unicast),
+            (pid::DEFAULT_MULTICAST_LOCATOR, &self.default_multicast),
+        ] {
+            write_locators(o, id, locators);
+        }
+        write_duration(o, pid::PARTICIPANT_LEASE_DURATION, self.lease);
+        if self.manual_liveliness_count != 0 {
+            let count = self.manual_liveliness_count;
+            write_u32(o, pid::PARTICIPANT_MANUAL_LIVELINESS_COUNT, count);
+        }
+        if self.expects_inline_qos {
+            write_bool(o, pid::EXPECTS_INLINE_QOS, true);
+        }
+        if !self.user_data.is_empty() {
+            write_octets(o, pid::USER_DATA, &self.user_data);
+        }
+        if let Some(name) = &self.entity_name {
+            write_string(o, pid::ENTITY_NAME, name);
+        }
+        if !self.properties.is_empty() {
+            write_properties(o, &self.properties);
+        }
+        for (id, token) in &self.security_tokens {
+            write_parameter(o, *id, token);
+        }
+        write_sentinel(o);
+        Bytes::from(out)
+    }
+
+    /// Reads a payload that names a participant and says no more, as that of a
+    /// disposal does.
+    pub fn parse_key(payload: &[u8]) -> Option<Guid> {
+        let mut value = parse_parameters(payload)
+            .ok()?
+            .find(pid::PARTICIPANT_GUID)?;
+        value.guid().ok()
+    }
+
+    /// A payload that names a participant and says no more.
+    pub fn encode_key(prefix: GuidPrefix) -> Bytes {
+        let mut out = begin_parameters();
+        let guid = prefix.with(EntityId::PARTICIPANT);
+        write_parameter(&mut out, pid::PARTICIPANT_GUID, &guid.to_bytes());
+        write_sentinel(&mut out);
+        Bytes::from(out)
+    }
+}
+
+/// Pairs of strings; nothing when the list is over its limit. Binary
+/// properties, which may follow, are for DDS Security and skipped.
+fn properties(at: &mut Cursor<'_>) -> Result<Vec<(String, String)>, WireError> {
+    let mut properties = Vec::new();
+    if at.rest().len() > limits::PROPERTIES_BYTES {
+        return Ok(properties);
+    }
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    for _ in 0..at.u32()? {
+        let name = text(string_bytes(at)?);
+        let value = text(string_bytes(at)?);
+        properties.push((name, value));
+    }
+    Ok(properties)
+}
+
+fn write_properties(out: &mut Vec<u8>, properties: &[(String, String)]) {
+    let at = begin_parameter(out, pid::PROPERTY_LIST);
+    put_u32(out, properties.len() as u32);
+    for (name, value) in properties {
+        put_string(out, name);
+        put_string(out, value);
+    }
+    end_parameter(out, at);
+}

@@ -1,0 +1,103 @@
+//! What participants tell each other besides discovery: that writers are
+//! alive (RTPS 2.5 §8.4.13.5, §9.6.3.1, ParticipantMessageData).
+
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::encapsulation::{CDR_LE, parse_cdr};
+use super::limits;
+use crate::id::GuidPrefix;
+use crate::qos::Liveliness;
+use crate::wire::WireError;
+
+/// One message, in plain CDR.
+///
+/// ```text
+/// 0               4
+/// +---------------+
+/// | GUID prefix (12 bytes)
+/// +---------------+
+/// | kind (octets) |
+/// +---------------+---- … ----+
+/// | length        | data      |
+/// +---------------+---- … ----+
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ParticipantMessageData {
+    /// The participant that speaks.
+    pub prefix: GuidPrefix,
+    /// What about; with the highest bit set, a vendor's own matter.
+    pub kind: [u8; 4],
+    /// Free bytes, none in liveliness assertions.
+    pub data: Vec<u8>,
+}
+
+impl ParticipantMessageData {
+    /// All automatic writers of the participant are alive.
+    pub const KIND_AUTOMATIC: [u8; 4] = [0, 0, 0, 1];
+    /// All manual-by-participant writers of the participant are alive.
+    pub const KIND_MANUAL: [u8; 4] = [0, 0, 0, 2];
+
+    /// An assertion. `ManualByTopic` is asserted by writers themselves and is
+    /// treated as manual.
+    pub fn liveliness(prefix: GuidPrefix, kind: Liveliness) -> Self {
+        Self {
+            prefix,
+            kind: match kind {
+                Liveliness::Automatic => Self::KIND_AUTOMATIC,
+                Liveliness::ManualByParticipant | Liveliness::ManualByTopic => Self::KIND_MANUAL,
+            },
+            data: Vec::new(),
+        }
+    }
+
+    /// Which liveliness it asserts, if that is what it is about.
+    pub fn liveliness_kind(&self) -> Option<Liveliness> {
+        match self.kind {
+            Self::KIND_AUTOMATIC => Some(Liveliness::Automatic),
+            Self::KIND_MANUAL => Some(Liveliness::ManualByParticipant),
+            _ => None,
+        }
+    }
+
+    /// The key: prefix and kind.
+    pub fn key_hash(&self) -> [u8; 16] {
+        let mut key = [0; 16];
+        let (prefix, kind) = key.split_at_mut(12);
+        prefix.copy_from_slice(&self.prefix.0);
+        kind.copy_from_slice(&self.kind);
+        key
+    }
+
+    /// Reads a payload, encapsulation included. Data over 1 KiB is left out.
+    pub fn parse(payload: &[u8]) -> Result<Self, WireError> {
+        let mut at = parse_cdr(payload)?;
+        let prefix = at.guid_prefix()?;
+        let kind = at.array()?;
+        let length = at.u32()? as usize;
+        let data = at.bytes(length)?;
+        let kept = if length > limits::USER_DATA_BYTES {
+            &[]
+        } else {
+            data
+        };
+        Ok(Self {
+            prefix,
+            kind,
+            data: kept.to_vec(),
+        })
+    }
+
+    /// The payload, encapsulation included.
+    pub fn encode(&self) -> Bytes {
+        let mut out = Vec::with_capacity(24 + self.data.len());
+        out.extend_from_slice(&CDR_LE.to_be_bytes());
+        out.extend_from_slice(&[0, 0]);
+        out.extend_from_slice(&self.prefix.0);
+        out.extend_from_slice(&self.kind);
+        let length = u32::try_from(self.data.len()).unwrap_or(u32::MAX);
+        out.extend_from_slice(&length.to_le_bytes());
+        out.extend_from_slice(&self.data);
+        Bytes::from(out)
+    }
+}

@@ -1,0 +1,342 @@
+//! Where machines put the datagrams they want sent.
+//!
+//! One outbox is used again and again: its memory is kept, and a large payload
+//! is shared, not copied, so in steady state nothing is allocated for a
+//! datagram. A datagram has three parts for a gathering send: head, payload,
+//! tail.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use crate::id::GuidPrefix;
+use crate::locator::Locator;
+use crate::time::Timestamp;
+use crate::wire::{
+    AckNack, DataFragHead, DataHead, Gap, Header, Heartbeat, HeartbeatFrag, NackFrag,
+    end_submessage, write_info_destination, write_info_timestamp,
+};
+
+/// Datagrams waiting to be sent, in their order.
+#[derive(Debug)]
+pub struct Outbox {
+    /// Heads and tails of all datagrams, one after another.
+    bytes: Vec<u8>,
+    entries: Vec<Entry>,
+    datagrams_max: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    to: To,
+    /// `bytes[start..split]` is the head, `bytes[split..end]` the tail.
+    start: usize,
+    split: usize,
+    end: usize,
+    body: Bytes,
+}
+
+/// Where a datagram goes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum To {
+    /// To each of these.
+    Locators(Arc<[Locator]>),
+}
+
+/// One finished datagram.
+#[derive(Clone, Copy, Debug)]
+pub struct Datagram<'a> {
+    /// Every destination.
+    pub to: &'a [Locator],
+    /// Head, payload and tail; payload and tail may be empty.
+    pub parts: [&'a [u8]; 3],
+}
+
+impl Datagram<'_> {
+    /// Size of the whole datagram, bytes.
+    pub fn size_bytes(&self) -> usize {
+        self.parts.iter().map(|part| part.len()).sum()
+    }
+
+    /// The whole datagram in one piece. Allocates; for tests and diagnostics.
+    pub fn to_vec(&self) -> Vec<u8> {
+        self.parts.concat()
+    }
+}
+
+impl Default for Outbox {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Outbox {
+    /// How many datagrams an outbox holds unless told otherwise; four times
+    /// the burst of one `poll_transmit`.
+    pub const DATAGRAMS_MAX: usize = 256;
+    /// Payloads up to this size are copied into the head, so that several
+    /// submessages share a datagram.
+    pub const INLINE_PAYLOAD_MAX_BYTES: usize = 512;
+
+    /// An empty outbox with the default limit.
+    pub fn new() -> Self {
+        Self::with_limit(Self::DATAGRAMS_MAX)
+    }
+
+    /// An empty outbox for at most `datagrams_max` datagrams.
+    pub fn with_limit(datagrams_max: usize) -> Self {
+        Self {
+            bytes: Vec::new(),
+            entries: Vec::new(),
+            datagrams_max,
+        }
+    }
+
+    /// Forgets all datagrams; keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.entries.clear();
+    }
+
+    /// Whether there is nothing to send.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// How many datagrams there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether no further datagram is taken; send and clear first.
+    pub fn is_full(&self) -> bool {
+        self.entries.len() >= self.datagrams_max
+    }
+
+    /// Bytes of all datagrams, payloads included.
+    pub fn size_bytes(&self) -> usize {
+        let bodies: usize = self.entries.iter().map(|entry| entry.body.len()).sum();
+        self.committed().saturating_add(bodies)
+    }
+
+    /// Begins a datagram of at most `budget_bytes` from participant `own` to
+    /// all of `to`. It counts once finished; dropping the builder abandons it.
+    pub fn begin(
+        &mut self,
+        own: GuidPrefix,
+        to: &Arc<[Locator]>,
+        budget_bytes: usize,
+    ) -> MessageBuilder<'_> {
+        let start = self.committed();
+        self.bytes.truncate(start);
+        Header::ours(own).write(&mut self.bytes);
+        MessageBuilder {
+            start,
+            budget_bytes,
+            destination: GuidPrefix::UNKNOWN,
+            timestamp: None,
+            split: None,
+            body: Bytes::new(),
+            has_content: false,
+            to: Arc::clone(to),
+            outbox: self,
+        }
+    }
+
+    /// The datagrams in their order.
+    pub fn iter(&self) -> impl Iterator<Item = Datagram<'_>> {
+        self.entries.iter().map(|entry| {
+            let To::Locators(to) = &entry.to;
+            Datagram {
+                to,
+                parts: [
+                    self.bytes.get(entry.start..entry.split).unwrap_or_default(),
+                    &entry.body,
+                    self.bytes.get(entry.split..entry.end).unwrap_or_default(),
+                ],
+            }
+        })
+    }
+
+    /// Where the last finished datagram ends.
+    fn committed(&self) -> usize {
+        self.entries.last().map_or(0, |entry| entry.end)
+    }
+}
+
+/// A datagram being written. Each method that adds a submessage returns false,
+/// and adds nothing, when it would go over the budget; begin another datagram
+/// then.
+#[derive(Debug)]
+#[must_use = "a datagram that is not finished is not sent"]
+pub struct MessageBuilder<'a> {
+    outbox: &'a mut Outbox,
+    start: usize,
+    budget_bytes: usize,
+    destination: GuidPrefix,
+    timestamp: Option<Timestamp>,
+    /// Where the head ends, once there is a body.
+    split: Option<usize>,
+    body: Bytes,
+    has_content: bool,
+    to: Arc<[Locator]>,
+}
+
+impl MessageBuilder<'_> {
+    /// Bytes left in the budget.
+    pub fn room(&self) -> usize {
+        self.budget_bytes.saturating_sub(self.size_bytes())
+    }
+
+    /// Bytes written so far, the header included.
+    pub fn size_bytes(&self) -> usize {
+        self.outbox
+            .bytes
+            .len()
+            .saturating_sub(self.start)
+            .saturating_add(self.body.len())
+    }
+
+    /// Whether a submessage other than INFO has been written.
+    pub fn has_content(&self) -> bool {
+        self.has_content
+    }
+
+    /// Whether the one large payload of this datagram is taken.
+    pub fn has_body(&self) -> bool {
+        self.split.is_some()
+    }
+
+    /// Says whom the following submessages are for. Written only if it changes
+    /// something.
+    pub fn info_destination(&mut self, prefix: GuidPrefix) -> bool {
+        if prefix == self.destination {
+            return true;
+        }
+        if self.room() < INFO_DST_BYTES {
+            return false;
+        }
+        write_info_destination(&mut self.outbox.bytes, prefix);
+        self.destination = prefix;
+        true
+    }
+
+    /// Stamps the following changes; `None` takes a stamp back. Written only
+    /// if it changes something.
+    pub fn info_timestamp(&mut self, timestamp: Option<Timestamp>) -> bool {
+        if timestamp == self.timestamp {
+            return true;
+        }
+        if self.room() < INFO_TS_BYTES {
+            return false;
+        }
+        write_info_timestamp(&mut self.outbox.bytes, timestamp);
+        self.timestamp = timestamp;
+        true
+    }
+
+    /// Adds a DATA. A payload over [`Outbox::INLINE_PAYLOAD_MAX_BYTES`] is
+    /// shared and takes the datagram's one place for it. The payload begins
+    /// with its encapsulation header; empty means none at all.
+    pub fn data(&mut self, head: &DataHead, payload: &Bytes) -> bool {
+        let inline = payload.len() <= Outbox::INLINE_PAYLOAD_MAX_BYTES;
+        if !self.fits_payload(head.size_bytes(), payload.len(), inline) {
+            return false;
+        }
+        let at = head.write(&mut self.outbox.bytes, !payload.is_empty());
+        self.append_payload(at, payload.clone(), inline);
+        true
+    }
+
+    /// Adds a DATA_FRAG; the fragments are shared, unless small.
+    pub fn data_frag(&mut self, head: &DataFragHead, body: Bytes) -> bool {
+        let inline = body.len() <= Outbox::INLINE_PAYLOAD_MAX_BYTES;
+        if !self.fits_payload(head.size_bytes(), body.len(), inline) {
+            return false;
+        }
+        let at = head.write(&mut self.outbox.bytes);
+        self.append_payload(at, body, inline);
+        true
+    }
+
+    /// Adds a HEARTBEAT.
+    pub fn heartbeat(&mut self, heartbeat: &Heartbeat) -> bool {
+        self.append(|out| heartbeat.write(out))
+    }
+
+    /// Adds a HEARTBEAT_FRAG.
+    pub fn heartbeat_frag(&mut self, heartbeat: &HeartbeatFrag) -> bool {
+        self.append(|out| heartbeat.write(out))
+    }
+
+    /// Adds an ACKNACK.
+    pub fn acknack(&mut self, acknack: &AckNack) -> bool {
+        self.append(|out| acknack.write(out))
+    }
+
+    /// Adds a NACK_FRAG.
+    pub fn nack_frag(&mut self, nack: &NackFrag) -> bool {
+        self.append(|out| nack.write(out))
+    }
+
+    /// Adds a GAP.
+    pub fn gap(&mut self, gap: &Gap) -> bool {
+        self.append(|out| gap.write(out))
+    }
+
+    /// Hands the datagram over. False, and nothing is sent, if it says nothing
+    /// or the outbox is full.
+    pub fn finish(self) -> bool {
+        let end = self.outbox.bytes.len();
+        if !self.has_content || self.outbox.is_full() {
+            self.outbox.bytes.truncate(self.start);
+            return false;
+        }
+        self.outbox.entries.push(Entry {
+            to: To::Locators(self.to),
+            start: self.start,
+            split: self.split.unwrap_or(end),
+            end,
+            body: self.body,
+        });
+        true
+    }
+
+    fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> bool {
+        let before = self.outbox.bytes.len();
+        write(&mut self.outbox.bytes);
+        if self.size_bytes() > self.budget_bytes {
+            self.outbox.bytes.truncate(before);
+            return false;
+        }
+        self.has_content = true;
+        true
+    }
+
+    fn fits_payload(&self, head_bytes: usize, payload_bytes: usize, inline: bool) -> bool {
+        let total = head_bytes.saturating_add(payload_bytes.next_multiple_of(4));
+        let is_expressible = total <= usize::from(u16::MAX);
+        is_expressible && total <= self.room() && (inline || self.split.is_none())
+    }
+
+    /// Appends the payload of the submessage begun at `at`, padded to four
+    /// bytes, and fills in the submessage's length.
+    fn append_payload(&mut self, at: usize, payload: Bytes, inline: bool) {
+        let padding = payload.len().next_multiple_of(4) - payload.len();
+        let bytes = &mut self.outbox.bytes;
+        if inline {
+            bytes.extend_from_slice(&payload);
+            bytes.resize(bytes.len() + padding, 0);
+            end_submessage(bytes, at, 0);
+        } else {
+            end_submessage(bytes, at, payload.len() + padding);
+            self.split = Some(bytes.len());
+            bytes.resize(bytes.len() + padding, 0);
+            self.body = payload;
+        }
+        self.has_content = true;
+    }
+}
+
+const INFO_DST_BYTES: usize = 16;
+const INFO_TS_BYTES: usize = 12;

@@ -1,0 +1,61 @@
+//! ACKNACK: what a reader has and what it lacks (RTPS 2.5 §8.3.8.1, §9.4.5.3).
+
+use alloc::vec::Vec;
+
+use super::submessage::id;
+use super::{Cursor, SequenceSet, WireError, begin_submessage, end_submessage};
+use crate::id::EntityId;
+
+/// A reader's state: everything below the set's base has come, the numbers in
+/// the set are asked for.
+///
+/// ```text
+/// 0               4               8
+/// +---------------+---------------+
+/// | reader        | writer        |
+/// +---------------+---------------+
+/// | sequence set, 12 to 44 bytes …
+/// +---------------+
+/// | count         |   flags: F (0x02) no answer is needed
+/// +---------------+
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AckNack {
+    /// The reader that tells.
+    pub reader: EntityId,
+    /// The writer it is meant for.
+    pub writer: EntityId,
+    /// What has come and what is missing.
+    pub state: SequenceSet,
+    /// Grows with each new ACKNACK of the reader, so repeats are recognised.
+    pub count: u32,
+    /// The reader wants no HEARTBEAT in answer.
+    pub is_final: bool,
+}
+
+impl AckNack {
+    const FLAG_FINAL: u8 = 0x02;
+
+    /// Reads the body.
+    pub fn parse(flags: u8, body: &[u8]) -> Result<Self, WireError> {
+        let mut at = Cursor::of_submessage(flags, body);
+        Ok(Self {
+            reader: at.entity_id()?,
+            writer: at.entity_id()?,
+            state: SequenceSet::parse(&mut at)?,
+            count: at.u32()?,
+            is_final: flags & Self::FLAG_FINAL != 0,
+        })
+    }
+
+    /// Appends the submessage.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let flags = if self.is_final { Self::FLAG_FINAL } else { 0 };
+        let at = begin_submessage(out, id::ACKNACK, flags);
+        out.extend_from_slice(&self.reader.to_bytes());
+        out.extend_from_slice(&self.writer.to_bytes());
+        self.state.write(out);
+        out.extend_from_slice(&self.count.to_le_bytes());
+        end_submessage(out, at, 0);
+    }
+}

@@ -1,0 +1,194 @@
+//! Inline QoS: parameters that travel with one change (RTPS 2.5 §8.7,
+//! §9.6.4).
+
+use alloc::vec::Vec;
+
+use super::number_set::write_sequence;
+use super::parameter::{write_parameter, write_sentinel};
+use super::{Cursor, Parameters, WireError, pid};
+use crate::history::ChangeKind;
+use crate::id::Guid;
+use crate::seq::{SampleIdentity, SequenceNumber};
+
+/// What a change did to its instance (§9.6.4.9). Always big endian.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct StatusInfo(pub u32);
+
+impl StatusInfo {
+    /// The instance is gone.
+    pub const DISPOSED: Self = Self(1);
+    /// The writer no longer writes the instance.
+    pub const UNREGISTERED: Self = Self(2);
+    /// Both.
+    pub const DISPOSED_UNREGISTERED: Self = Self(3);
+    /// A content filter of the writer's side says no.
+    pub const FILTERED: Self = Self(4);
+
+    /// Whether the disposed bit is set.
+    pub const fn is_disposed(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    /// Whether the unregistered bit is set.
+    pub const fn is_unregistered(self) -> bool {
+        self.0 & 2 != 0
+    }
+}
+
+/// A view of the inline QoS of one change; empty when it has none. Values are
+/// looked for when asked.
+#[derive(Clone, Copy, Debug)]
+pub struct InlineQos<'a> {
+    parameters: Parameters<'a>,
+}
+
+impl Default for InlineQos<'_> {
+    fn default() -> Self {
+        Self {
+            parameters: Parameters::empty(),
+        }
+    }
+}
+
+impl PartialEq for InlineQos<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        let values = |qos: &Self| {
+            qos.parameters
+                .iter()
+                .map(|parameter| (parameter.id, parameter.value.rest()))
+                .collect::<Vec<_>>()
+        };
+        values(self) == values(other)
+    }
+}
+
+impl<'a> InlineQos<'a> {
+    /// Checks the list and moves past it.
+    pub fn parse(at: &mut Cursor<'a>) -> Result<Self, WireError> {
+        Ok(Self {
+            parameters: Parameters::parse(at)?,
+        })
+    }
+
+    /// All parameters.
+    pub fn parameters(&self) -> Parameters<'a> {
+        self.parameters
+    }
+
+    /// Whether the change is a disposal or unregistration.
+    pub fn status_info(&self) -> Option<StatusInfo> {
+        let mut value = self.parameters.find(pid::STATUS_INFO)?;
+        Some(StatusInfo(u32::from_be_bytes(value.array().ok()?)))
+    }
+
+    /// What the change says about its instance.
+    pub fn change_kind(&self) -> ChangeKind {
+        let status = self.status_info().unwrap_or_default();
+        match (status.is_disposed(), status.is_unregistered()) {
+            (false, false) => ChangeKind::Alive,
+            (true, false) => ChangeKind::Disposed,
+            (false, true) => ChangeKind::Unregistered,
+            (true, true) => ChangeKind::DisposedUnregistered,
+        }
+    }
+
+    /// The hash, or the short form, of the instance's key.
+    pub fn key_hash(&self) -> Option<[u8; 16]> {
+        self.parameters.find(pid::KEY_HASH)?.array().ok()
+    }
+
+    /// The sample this one answers, from the standard parameter or from Fast
+    /// DDS's older one.
+    pub fn related_sample_identity(&self) -> Option<SampleIdentity> {
+        let mut value = self
+            .parameters
+            .find(pid::RELATED_SAMPLE_IDENTITY)
+            .or_else(|| self.parameters.find(pid::LEGACY_RELATED_SAMPLE_IDENTITY))?;
+        Some(SampleIdentity {
+            writer: value.guid().ok()?,
+            sequence: value.sequence().ok()?,
+        })
+    }
+
+    /// The first parameter that must be understood and is not known to us; a
+    /// reader drops such a change (§9.6.2.2.1).
+    pub fn not_understood(&self) -> Option<u16> {
+        self.parameters
+            .iter()
+            .map(|parameter| parameter.id)
+            .find(|id| id & pid::FLAG_MUST_UNDERSTAND != 0)
+    }
+}
+
+/// The inline QoS we write with a change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct InlineQosHead {
+    /// What happened to the instance; `None` for plain data.
+    pub status_info: Option<StatusInfo>,
+    /// The instance.
+    pub key_hash: Option<[u8; 16]>,
+    /// The sample this one answers; written in both forms, since Fast DDS 2.6
+    /// reads only its own and later ones only the standard one.
+    pub related: Option<SampleIdentity>,
+}
+
+impl InlineQosHead {
+    /// Nothing to say.
+    pub const NONE: Self = Self {
+        status_info: None,
+        key_hash: None,
+        related: None,
+    };
+
+    /// Whether nothing is to be written.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::NONE
+    }
+
+    /// Size on the wire, bytes; zero when empty.
+    pub fn size_bytes(&self) -> usize {
+        if self.is_empty() {
+            return 0;
+        }
+        let mut size = 4;
+        if self.status_info.is_some() {
+            size += 4 + 4;
+        }
+        if self.key_hash.is_some() {
+            size += 4 + 16;
+        }
+        if self.related.is_some() {
+            size += 2 * (4 + 24);
+        }
+        size
+    }
+
+    /// Appends the list with its sentinel; nothing when empty.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        if self.is_empty() {
+            return;
+        }
+        if let Some(key_hash) = self.key_hash {
+            write_parameter(out, pid::KEY_HASH, &key_hash);
+        }
+        if let Some(status) = self.status_info {
+            write_parameter(out, pid::STATUS_INFO, &status.0.to_be_bytes());
+        }
+        if let Some(related) = self.related {
+            for id in [
+                pid::RELATED_SAMPLE_IDENTITY,
+                pid::LEGACY_RELATED_SAMPLE_IDENTITY,
+            ] {
+                write_sample_identity(out, id, related.writer, related.sequence);
+            }
+        }
+        write_sentinel(out);
+    }
+}
+
+fn write_sample_identity(out: &mut Vec<u8>, id: u16, writer: Guid, sequence: SequenceNumber) {
+    let at = super::parameter::begin_parameter(out, id);
+    out.extend_from_slice(&writer.to_bytes());
+    write_sequence(out, sequence);
+    super::parameter::end_parameter(out, at);
+}

@@ -1,0 +1,108 @@
+//! RTPS messages as bytes: one file for each submessage (RTPS 2.5 §8.3, §9.4).
+//!
+//! Reading gives values, or views into the datagram where the size is the
+//! peer's choice; a value that was read obeys the validity rules of its clause
+//! (§8.3.8), so nobody checks again. Both byte orders are read, little endian
+//! is written. Nothing here allocates for what a peer sends.
+
+mod acknack;
+mod cursor;
+mod data;
+mod data_frag;
+mod gap;
+mod header;
+mod heartbeat;
+mod heartbeat_frag;
+mod info;
+mod inline_qos;
+mod locators;
+mod nack_frag;
+mod number_set;
+mod parameter;
+mod secure;
+mod submessage;
+
+pub use acknack::AckNack;
+pub use cursor::{Cursor, Endianness};
+pub use data::{Data, DataHead};
+pub use data_frag::{DataFrag, DataFragHead};
+pub use gap::Gap;
+pub use header::Header;
+pub use heartbeat::Heartbeat;
+pub use heartbeat_frag::HeartbeatFrag;
+pub use info::{InfoReply, InfoSource};
+pub use inline_qos::{InlineQos, InlineQosHead, StatusInfo};
+pub use locators::LocatorList;
+pub use nack_frag::NackFrag;
+pub use number_set::{FragmentSet, SequenceSet};
+pub use parameter::{Parameter, Parameters, pid};
+pub use secure::SecureKind;
+pub use submessage::{Submessage, SubmessageHeader};
+
+pub(crate) use info::{write_info_destination, write_info_timestamp};
+pub(crate) use parameter::{begin_parameter, end_parameter, write_parameter, write_sentinel};
+pub(crate) use submessage::{begin_submessage, end_submessage};
+
+use core::fmt;
+
+/// Why bytes are not a message, a submessage or a parameter list.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum WireError {
+    /// The datagram does not begin with "RTPS".
+    NotRtps,
+    /// A major version other than 2.
+    UnsupportedVersion(u8),
+    /// Something ends before it is complete.
+    Truncated,
+    /// A length field points outside of what carries it.
+    InvalidLength,
+    /// A sequence number that no writer may use here.
+    InvalidSequence,
+    /// A fragment number, count or size that contradicts the others.
+    InvalidFragment,
+    /// A set of numbers with an impossible base or too many bits.
+    InvalidSet,
+    /// Flags that exclude each other.
+    InvalidFlags,
+    /// A parameter that is malformed; its id.
+    InvalidParameter(u16),
+    /// A parameter that is needed and absent; its id.
+    MissingParameter(u16),
+    /// A parameter marked as one that must be understood, and is not; its id.
+    NotUnderstood(u16),
+    /// A value longer than our limit; the parameter's id.
+    TooLong(u16),
+    /// A payload in an encapsulation that is not meant for it; the identifier.
+    UnsupportedEncapsulation(u16),
+}
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotRtps => f.write_str("not an RTPS message"),
+            Self::UnsupportedVersion(major) => {
+                write!(f, "RTPS major version {major}, only 2 is spoken")
+            }
+            Self::Truncated => f.write_str("message ends before it is complete"),
+            Self::InvalidLength => f.write_str("a length points outside of the message"),
+            Self::InvalidSequence => f.write_str("sequence number out of range"),
+            Self::InvalidFragment => f.write_str("fragment numbers and sizes contradict"),
+            Self::InvalidSet => f.write_str("number set with a bad base or over 256 bits"),
+            Self::InvalidFlags => f.write_str("flags exclude each other"),
+            Self::InvalidParameter(id) => write!(f, "parameter 0x{id:04x} is malformed"),
+            Self::MissingParameter(id) => write!(f, "parameter 0x{id:04x} is missing"),
+            Self::NotUnderstood(id) => {
+                write!(
+                    f,
+                    "parameter 0x{id:04x} must be understood and is not known"
+                )
+            }
+            Self::TooLong(id) => write!(f, "parameter 0x{id:04x} is longer than the limit"),
+            Self::UnsupportedEncapsulation(id) => {
+                write!(f, "encapsulation 0x{id:04x} is not expected here")
+            }
+        }
+    }
+}
+
+impl core::error::Error for WireError {}

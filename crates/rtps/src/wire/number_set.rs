@@ -1,0 +1,370 @@
+//! Sets of up to 256 numbers above a base, as ACKNACK, GAP and NACK_FRAG carry
+//! them (RTPS 2.5 §8.3.5.5, §8.3.5.7, §9.4.2.6, §9.4.2.8).
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::{Cursor, WireError};
+use crate::seq::{FragmentNumber, SequenceNumber};
+
+/// The bits of a set; bit 0 is the base itself.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+struct Bitmap {
+    count: u32,
+    words: [u32; 8],
+}
+
+impl Bitmap {
+    const COUNT_MAX: u32 = 256;
+
+    fn parse(at: &mut Cursor<'_>) -> Result<Self, WireError> {
+        let count = at.u32()?;
+        if count > Self::COUNT_MAX {
+            return Err(WireError::InvalidSet);
+        }
+        let mut words = [0; 8];
+        for word in words.iter_mut().take(count.div_ceil(32) as usize) {
+            *word = at.u32()?;
+        }
+        // Bits past the count mean nothing, whatever the sender left there.
+        if let Some(word) = words.get_mut((count / 32) as usize) {
+            *word &= !(u32::MAX >> (count % 32));
+        }
+        Ok(Self { count, words })
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.count.to_le_bytes());
+        for word in self.words.iter().take(self.count.div_ceil(32) as usize) {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    fn insert(&mut self, bit: u32) -> bool {
+        let Some(word) = self.words.get_mut((bit / 32) as usize) else {
+            return false;
+        };
+        *word |= 1 << (31 - bit % 32);
+        self.count = self.count.max(bit + 1);
+        true
+    }
+
+    fn contains(&self, bit: u32) -> bool {
+        self.words
+            .get((bit / 32) as usize)
+            .is_some_and(|word| word & (1 << (31 - bit % 32)) != 0)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.words.iter().all(|word| *word == 0)
+    }
+
+    fn len(&self) -> u32 {
+        self.words.iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// Positions of the bits that are set, lowest first; skips empty words.
+    fn iter(&self) -> impl Iterator<Item = u32> + use<> {
+        let words = self.words;
+        (0..8u32).zip(words).flat_map(|(index, word)| {
+            let mut rest = word;
+            core::iter::from_fn(move || {
+                let bit = rest.leading_zeros();
+                rest &= !(1u32 << 31).checked_shr(bit)?;
+                Some(index * 32 + bit)
+            })
+        })
+    }
+}
+
+/// Sequence numbers from `base` to `base + 255`.
+///
+/// ```text
+/// 0               4               8
+/// +---------------+---------------+
+/// | base, high    | base, low     |
+/// +---------------+---------------+
+/// | number of bits| 0 to 8 words, first number in the highest bit …
+/// +---------------+---------------+
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SequenceSet {
+    base: SequenceNumber,
+    bits: Bitmap,
+}
+
+impl SequenceSet {
+    /// How many numbers a set spans at most.
+    pub const SPAN_MAX: u32 = Bitmap::COUNT_MAX;
+
+    /// No numbers; in an ACKNACK, everything below `base` is there.
+    pub fn empty(base: SequenceNumber) -> Self {
+        Self {
+            base,
+            bits: Bitmap::default(),
+        }
+    }
+
+    /// A set of those `numbers` that lie in the 256 from `base` on.
+    pub fn from_numbers(
+        base: SequenceNumber,
+        numbers: impl IntoIterator<Item = SequenceNumber>,
+    ) -> Self {
+        let mut set = Self::empty(base);
+        for number in numbers {
+            set.insert(number);
+        }
+        set
+    }
+
+    /// The number of the first bit.
+    pub fn base(&self) -> SequenceNumber {
+        self.base
+    }
+
+    /// How many numbers the bitmap spans, set or not.
+    pub fn span(&self) -> u32 {
+        self.bits.count
+    }
+
+    /// How many numbers are in the set.
+    pub fn len(&self) -> usize {
+        self.bits.len() as usize
+    }
+
+    /// Whether no number is in the set.
+    pub fn is_empty(&self) -> bool {
+        self.bits.is_empty()
+    }
+
+    /// Adds a number; false if it lies outside of `base ..= base + 255`.
+    pub fn insert(&mut self, number: SequenceNumber) -> bool {
+        self.offset(number).is_some_and(|bit| self.bits.insert(bit))
+    }
+
+    /// Whether the number is in the set.
+    pub fn contains(&self, number: SequenceNumber) -> bool {
+        self.offset(number)
+            .is_some_and(|bit| self.bits.contains(bit))
+    }
+
+    /// The numbers in the set, lowest first. At most 256.
+    pub fn iter(&self) -> impl Iterator<Item = SequenceNumber> + use<> {
+        let base = self.base.0;
+        self.bits
+            .iter()
+            .map(move |bit| SequenceNumber(base.saturating_add(i64::from(bit))))
+    }
+
+    fn offset(&self, number: SequenceNumber) -> Option<u32> {
+        u32::try_from(number.0.checked_sub(self.base.0)?).ok()
+    }
+
+    /// Reads a set. A base of zero with nothing in it is what Fast DDS sends
+    /// before it knows anything of a writer, so zero is accepted; §8.3.5.5
+    /// asks for one.
+    pub fn parse(at: &mut Cursor<'_>) -> Result<Self, WireError> {
+        let base = at.sequence()?;
+        let bits = Bitmap::parse(at)?;
+        let end = base.0.checked_add(i64::from(bits.count));
+        if base.0 < 0 || end.is_none() {
+            return Err(WireError::InvalidSet);
+        }
+        Ok(Self { base, bits })
+    }
+
+    /// Appends the set.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        write_sequence(out, self.base);
+        self.bits.write(out);
+    }
+}
+
+impl fmt::Debug for SequenceSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}/{}", self.base, self.bits.count)?;
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+/// Fragment numbers from `base` to `base + 255`.
+///
+/// ```text
+/// 0               4               8
+/// +---------------+---------------+
+/// | base          | number of bits|
+/// +---------------+---------------+
+/// | 0 to 8 words, first number in the highest bit …
+/// +-------------------------------+
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FragmentSet {
+    base: FragmentNumber,
+    bits: Bitmap,
+}
+
+impl FragmentSet {
+    /// How many numbers a set spans at most.
+    pub const SPAN_MAX: u32 = Bitmap::COUNT_MAX;
+
+    /// No numbers.
+    pub fn empty(base: FragmentNumber) -> Self {
+        Self {
+            base,
+            bits: Bitmap::default(),
+        }
+    }
+
+    /// A set of those `numbers` that lie in the 256 from `base` on.
+    pub fn from_numbers(
+        base: FragmentNumber,
+        numbers: impl IntoIterator<Item = FragmentNumber>,
+    ) -> Self {
+        let mut set = Self::empty(base);
+        for number in numbers {
+            set.insert(number);
+        }
+        set
+    }
+
+    /// The number of the first bit.
+    pub fn base(&self) -> FragmentNumber {
+        self.base
+    }
+
+    /// How many numbers the bitmap spans, set or not.
+    pub fn span(&self) -> u32 {
+        self.bits.count
+    }
+
+    /// How many numbers are in the set.
+    pub fn len(&self) -> usize {
+        self.bits.len() as usize
+    }
+
+    /// Whether no number is in the set.
+    pub fn is_empty(&self) -> bool {
+        self.bits.is_empty()
+    }
+
+    /// Adds a number; false if it lies outside of `base ..= base + 255`.
+    pub fn insert(&mut self, number: FragmentNumber) -> bool {
+        number
+            .0
+            .checked_sub(self.base.0)
+            .is_some_and(|bit| self.bits.insert(bit))
+    }
+
+    /// Whether the number is in the set.
+    pub fn contains(&self, number: FragmentNumber) -> bool {
+        number
+            .0
+            .checked_sub(self.base.0)
+            .is_some_and(|bit| self.bits.contains(bit))
+    }
+
+    /// The numbers in the set, lowest first. At most 256.
+    pub fn iter(&self) -> impl Iterator<Item = FragmentNumber> + use<> {
+        let base = self.base.0;
+        self.bits
+            .iter()
+            .map(move |bit| FragmentNumber(base.saturating_add(bit)))
+    }
+
+    /// Reads a set, whose base is at least one.
+    pub fn parse(at: &mut Cursor<'_>) -> Result<Self, WireError> {
+        let base = at.u32()?;
+        let bits = Bitmap::parse(at)?;
+        if base == 0 || base.checked_add(bits.count).is_none() {
+            return Err(WireError::InvalidSet);
+        }
+        Ok(Self {
+            base: FragmentNumber(base),
+            bits,
+        })
+    }
+
+    /// Appends the set.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.base.0.to_le_bytes());
+        self.bits.write(out);
+    }
+}
+
+impl fmt::Debug for FragmentSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.base.0, self.bits.count)?;
+        f.debug_set()
+            .entries(self.iter().map(|number| number.0))
+            .finish()
+    }
+}
+
+/// Appends a sequence number, high word first.
+pub(crate) fn write_sequence(out: &mut Vec<u8>, sequence: SequenceNumber) {
+    let (high, low) = sequence.to_wire();
+    out.extend_from_slice(&high.to_le_bytes());
+    out.extend_from_slice(&low.to_le_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Endianness;
+    use super::*;
+
+    /// RTPS 2.5 §9.4.2.6: "1234/12:00110" means that 1236 and 1237 are set.
+    #[test]
+    fn the_example_of_the_specification_reads_as_it_says() {
+        let bytes = [
+            0, 0, 0, 0, 0, 0, 0x04, 0xd2, // base 1234
+            0, 0, 0, 12, // bits
+            0x30, 0x00, 0x00, 0x00,
+        ];
+        let set = SequenceSet::parse(&mut Cursor::new(&bytes, Endianness::Big)).unwrap();
+        let numbers: Vec<i64> = set.iter().map(|number| number.0).collect();
+        assert_eq!(numbers, [1236, 1237]);
+        assert_eq!((set.base().0, set.span(), set.len()), (1234, 12, 2));
+    }
+
+    #[test]
+    fn the_whole_span_survives_and_nothing_beyond_it_enters() {
+        let base = SequenceNumber(7);
+        let mut set = SequenceSet::empty(base);
+        assert!(!set.insert(SequenceNumber(6)));
+        assert!(!set.insert(SequenceNumber(7 + 256)));
+        for number in 7..7 + 256 {
+            assert!(set.insert(SequenceNumber(number)));
+        }
+        let mut out = Vec::new();
+        set.write(&mut out);
+        let read = SequenceSet::parse(&mut Cursor::new(&out, Endianness::Little)).unwrap();
+        assert_eq!(read, set);
+        assert_eq!(read.iter().count(), 256);
+        assert_eq!(read.iter().last(), Some(SequenceNumber(7 + 255)));
+    }
+
+    #[test]
+    fn bits_past_the_count_are_ignored() {
+        let bytes = [1, 0, 0, 0, 3, 0, 0, 0, 0xff, 0xff, 0xff, 0xff];
+        let set = FragmentSet::parse(&mut Cursor::new(&bytes, Endianness::Little)).unwrap();
+        let numbers: Vec<u32> = set.iter().map(|number| number.0).collect();
+        assert_eq!(numbers, [1, 2, 3]);
+    }
+
+    #[test]
+    fn impossible_sets_are_refused() {
+        let parse = |high: i32, low: u32, count: u32| {
+            let mut bytes = Vec::new();
+            bytes.extend_from_slice(&high.to_le_bytes());
+            bytes.extend_from_slice(&low.to_le_bytes());
+            bytes.extend_from_slice(&count.to_le_bytes());
+            bytes.extend_from_slice(&[0xff; 32]);
+            SequenceSet::parse(&mut Cursor::new(&bytes, Endianness::Little)).map(|_| ())
+        };
+        assert_eq!(parse(0, 1, 256), Ok(()));
+        assert_eq!(parse(0, 1, 257), Err(WireError::InvalidSet));
+        assert_eq!(parse(0, 1, u32::MAX), Err(WireError::InvalidSet));
+        assert_eq!(parse(-1, 0, 0), Err(WireError::InvalidSet));
+        assert_eq!(parse(i32::MAX, u32::MAX, 10), Err(WireError::InvalidSet));
+    }
+}
