@@ -13,7 +13,11 @@
 
 #[cfg(feature = "build")]
 pub mod build;
+#[cfg(feature = "types")]
+mod describe;
 mod generated;
+#[cfg(feature = "types")]
+mod time;
 
 pub use generated::*;
 pub use pteros_msg;

@@ -177,3 +177,16 @@ fn descriptions_hold_every_referenced_type_sorted() {
     );
     assert!(core::ptr::eq(described, LaserScan::type_description()));
 }
+
+#[test]
+fn a_description_survives_the_way_through_its_message() {
+    use pteros_interfaces::type_description_interfaces::msg::TypeDescription;
+    let described = MultiNested::type_description();
+    let mut message = TypeDescription::from(described);
+    assert_eq!(message.check_bounds(), Ok(()));
+    message.referenced_type_descriptions.reverse();
+    let read: TypeDescription = from_payload(&to_payload(&message, Representation::Xcdr1)).unwrap();
+    let back = pteros_msg::describe::TypeDescription::from(&read);
+    assert_eq!(back, *described);
+    assert_eq!(pteros_msg::hash::rihs01(&back), MultiNested::TYPE_HASH);
+}

@@ -86,9 +86,22 @@ impl PackageBuild {
     ///
     /// # Errors
     /// Something cannot be read, or a package is not there.
-    pub fn installed(mut self, packages: &[&str]) -> Result<Self, BuildError> {
+    pub fn installed(self, packages: &[&str]) -> Result<Self, BuildError> {
         let mut installed = InterfaceLibrary::new();
         installed.load_ament_prefix_path()?;
+        self.packages(&installed, packages)
+    }
+
+    /// Generates packages of `source`, and those that they need and no other
+    /// crate has.
+    ///
+    /// # Errors
+    /// A package is not in `source`, or a definition has a mistake.
+    pub fn packages(
+        mut self,
+        source: &InterfaceLibrary,
+        packages: &[&str],
+    ) -> Result<Self, BuildError> {
         let mut wanted: Vec<String> = packages.iter().map(ToString::to_string).collect();
         let mut done = BTreeSet::new();
         while let Some(package) = wanted.pop() {
@@ -96,7 +109,7 @@ impl PackageBuild {
                 continue;
             }
             let prefix = format!("{package}/");
-            let names: Vec<&str> = installed
+            let names: Vec<&str> = source
                 .names()
                 .filter(|name| name.starts_with(&prefix))
                 .collect();
@@ -104,10 +117,8 @@ impl PackageBuild {
                 return Err(BuildError::NotInstalled(package));
             }
             for name in names {
-                self.own.copy_definition(&installed, name);
-                for used in installed.packages_used_by(name)? {
-                    wanted.push(used);
-                }
+                self.own.copy_definition(source, name);
+                wanted.extend(source.packages_used_by(name)?);
             }
         }
         Ok(self)
@@ -228,3 +239,59 @@ impl fmt::Display for BuildError {
 }
 
 impl core::error::Error for BuildError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn standard() -> InterfaceLibrary {
+        let mut library = InterfaceLibrary::new();
+        library.insert_definitions(&[("std_msgs/msg/Header", "string frame_id")]);
+        library
+    }
+
+    #[test]
+    fn packages_bring_what_they_need_and_no_other_crate_has() {
+        let mut source = standard();
+        source.insert_definitions(&[
+            ("a_msgs/msg/A", "std_msgs/Header header\nb_msgs/B b"),
+            ("b_msgs/msg/B", "int8 b"),
+            ("c_msgs/msg/C", "int8 c"),
+        ]);
+        let build = PackageBuild::new()
+            .msg_path("::pteros::msg")
+            .using(&standard(), "::pteros::interfaces")
+            .packages(&source, &["a_msgs"])
+            .unwrap();
+        let text = build.text().unwrap();
+        assert!(text.contains("pub header: ::pteros::interfaces::std_msgs::msg::Header,"));
+        assert!(text.contains("pub b: super::super::b_msgs::msg::B,"));
+        assert!(text.contains("library.merge(::pteros::interfaces::library());"));
+        assert!(!text.contains("c_msgs") && !text.contains("pub struct Header"));
+        assert!(!text.contains("::pteros_msg"));
+        let missing = PackageBuild::new()
+            .packages(&source, &["d_msgs"])
+            .unwrap_err();
+        assert!(missing.to_string().contains("d_msgs"), "{missing}");
+    }
+
+    #[test]
+    fn a_mistake_in_a_definition_is_reported_with_its_place() {
+        let mut source = InterfaceLibrary::new();
+        source.insert_definitions(&[("a_msgs/msg/A", "int32 fine\ntime stamp")]);
+        let error = match PackageBuild::new().packages(&source, &["a_msgs"]) {
+            Ok(build) => build.text().unwrap_err(),
+            Err(error) => error,
+        };
+        assert_eq!(
+            error.to_string(),
+            "a_msgs/msg/A:2: there is no type \"time\" in ROS 2; use builtin_interfaces/Time"
+        );
+    }
+
+    #[test]
+    fn a_folder_without_interfaces_is_refused() {
+        let error = PackageBuild::new().folder("no/such/folder").unwrap_err();
+        assert!(error.to_string().contains("no/such/folder"), "{error}");
+    }
+}

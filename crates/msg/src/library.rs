@@ -280,6 +280,8 @@ pub enum LibraryError {
     Schema(SchemaError),
     /// Messages contain themselves; the names in order, the first one again last.
     Recursive(Vec<String>),
+    /// Messages are nested deeper than decoders go; the name of the innermost.
+    TooDeep(String),
 }
 
 /// A missing definition and what is known about it.
@@ -306,6 +308,11 @@ impl fmt::Display for LibraryError {
         match self {
             Self::Schema(error) => error.fmt(f),
             Self::Unknown(unknown) => unknown.fmt(f),
+            Self::TooDeep(name) => write!(
+                f,
+                "{name} lies more than {} messages deep; flatten the type",
+                derived::DEPTH_MAX
+            ),
             Self::Recursive(names) => write!(
                 f,
                 "messages contain themselves: {}; break the circle, for example with an index instead of the message",

@@ -34,8 +34,9 @@ const ACTION_SUFFIXES: [&str; 13] = [
     "_FeedbackMessage",
 ];
 
-/// Nested messages deeper than this are refused; real ones stay below ten.
-const DEPTH_MAX: usize = 64;
+/// Nested messages deeper than this are refused, since decoders refuse them;
+/// real ones stay below ten.
+pub(super) const DEPTH_MAX: usize = crate::cdr::DEPTH_MAX as usize;
 
 pub(super) fn names_of(file: &InterfaceFile) -> Vec<String> {
     let suffixes: &[&str] = match file.kind {
@@ -110,11 +111,13 @@ fn collect(
     known: &mut BTreeMap<String, IndividualTypeDescription>,
     path: &mut Vec<String>,
 ) -> Result<(), LibraryError> {
-    if path.iter().any(|above| above == full) || path.len() >= DEPTH_MAX {
-        let from = path.iter().position(|above| above == full).unwrap_or(0);
+    if let Some(from) = path.iter().position(|above| above == full) {
         let mut circle = path.split_off(from);
         circle.push(full.to_string());
         return Err(LibraryError::Recursive(circle));
+    }
+    if path.len() >= DEPTH_MAX {
+        return Err(LibraryError::TooDeep(full.to_string()));
     }
     if known.contains_key(full) {
         return Ok(());
