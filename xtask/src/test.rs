@@ -1,0 +1,330 @@
+//! `cargo xtask test`: builds, fetches the peers, runs every test there is and
+//! ends with one line of counts. Whatever opens sockets runs in a private
+//! network namespace; where the system grants none, the tests run without it
+//! and without peers, and it is said.
+//!
+//! Two builds, on purpose: the release binary, since that is what users and
+//! the demo run, and the tests in the development profile, whose overflow
+//! checks and assertions are worth more than their speed.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::tidy::root;
+use crate::{generate, namespace, peers};
+
+/// Where tests look for the peers' programs (interop/peer.rs).
+const PEERS_VARIABLE: &str = "PTEROS_PEERS";
+
+/// How many checks went which way.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// Those that held.
+    pub passed: usize,
+    /// Those that did not.
+    pub failed: usize,
+    /// Those that could not be tried here, or are marked so.
+    pub skipped: usize,
+}
+
+impl Counts {
+    fn one(held: bool) -> Counts {
+        Counts {
+            passed: usize::from(held),
+            failed: usize::from(!held),
+            skipped: 0,
+        }
+    }
+
+    fn add(&mut self, more: Counts) {
+        self.passed += more.passed;
+        self.failed += more.failed;
+        self.skipped += more.skipped;
+    }
+}
+
+/// Runs the command; `--no-peers` leaves the other stacks out. The text is
+/// what to tell the user.
+pub fn run(arguments: &[String]) -> Result<String> {
+    let with_peers = match arguments {
+        [] => true,
+        [word] if word == "--no-peers" => false,
+        _ => bail!("usage: cargo xtask test [--no-peers]"),
+    };
+    let mut report = Report::new();
+    // Building is where the network is needed; tests then run without it.
+    let built = report.step("build pteros", || cargo(&["build", "--release"]))
+        && report.step("build tests and examples", || {
+            cargo(&["test", "--workspace", "--no-run", "--quiet"])
+        });
+    if built {
+        let mut folder = None;
+        if with_peers {
+            report.step("peers", || {
+                let (found, counts) = find_peers()?;
+                folder = found;
+                Ok(counts)
+            });
+        }
+        report.step("tests", || cargo_tests(folder.as_deref()));
+        report.step("generated interfaces", || {
+            println!("{}", generate::run(&["--check".into()])?);
+            Ok(Counts::one(true))
+        });
+        report.step("examples", examples);
+    }
+    report.end()
+}
+
+/// The steps so far: names of those that failed, and the sum.
+struct Report {
+    began: Instant,
+    total: Counts,
+    failed: Vec<&'static str>,
+}
+
+impl Report {
+    fn new() -> Report {
+        Report {
+            began: Instant::now(),
+            total: Counts::default(),
+            failed: Vec::new(),
+        }
+    }
+
+    fn step(&mut self, name: &'static str, run: impl FnOnce() -> Result<Counts>) -> bool {
+        println!("\n--- {name} ({} s) ---", self.began.elapsed().as_secs());
+        let counts = run().unwrap_or_else(|error| {
+            println!("{error:#}");
+            Counts::one(false)
+        });
+        self.total.add(counts);
+        if counts.failed > 0 {
+            self.failed.push(name);
+        }
+        counts.failed == 0
+    }
+
+    fn end(self) -> Result<String> {
+        let Counts {
+            passed,
+            failed,
+            skipped,
+        } = self.total;
+        let seconds = self.began.elapsed().as_secs();
+        let line = format!("{passed} passed, {failed} failed, {skipped} skipped in {seconds} s");
+        if self.failed.is_empty() {
+            return Ok(format!("\n{line}"));
+        }
+        bail!("failed: {}\n{line}", self.failed.join(", "))
+    }
+}
+
+/// Installs and builds the peers. One that cannot be had, or a system without
+/// private networks to run them in, is a skip with its reason.
+fn find_peers() -> Result<(Option<PathBuf>, Counts)> {
+    let mut counts = Counts::default();
+    if let Err(why) = namespace::available() {
+        println!("no peers, since there is no private network to run them in: {why}");
+        counts.skipped += 1;
+        return Ok((None, counts));
+    }
+    let peers = peers::prepare()?;
+    for (name, outcome) in &peers.list {
+        match outcome {
+            Ok(_) => println!("{name}: ready"),
+            Err(why) => {
+                println!("{name}: skipped, it could not be had: {why:#}");
+                counts.skipped += 1;
+            }
+        }
+    }
+    Ok((Some(peers.folder), counts))
+}
+
+/// A command in a private network, or a plain one where there is none.
+fn isolated(program: &str) -> Result<Command> {
+    match namespace::available() {
+        Ok(()) => namespace::command(true, program),
+        Err(_) => Ok(Command::new(program)),
+    }
+}
+
+fn cargo_program() -> String {
+    std::env::var("CARGO").unwrap_or_else(|_| "cargo".into())
+}
+
+/// One cargo command as one check; nothing is counted when it succeeds.
+fn cargo(arguments: &[&str]) -> Result<Counts> {
+    let status = Command::new(cargo_program())
+        .args(arguments)
+        .current_dir(root())
+        .status()
+        .context("run cargo")?;
+    if !status.success() {
+        bail!("cargo {} failed", arguments.join(" "));
+    }
+    Ok(Counts::default())
+}
+
+/// All tests of the workspace, counted by what each test binary reports.
+fn cargo_tests(peers: Option<&Path>) -> Result<Counts> {
+    let mut command = isolated(&cargo_program())?;
+    if let Some(folder) = peers {
+        command.env(PEERS_VARIABLE, folder);
+    }
+    let mut child = command
+        .args(["test", "--workspace", "--offline", "--no-fail-fast"])
+        .current_dir(root())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("run the tests")?;
+    let mut counts = Counts::default();
+    let output = child.stdout.take().context("the tests' output")?;
+    for line in BufReader::new(output).lines() {
+        let line = line.context("read the tests' output")?;
+        if let Some(more) = test_result(&line) {
+            counts.add(more);
+        }
+        // Thousands of lines of "ok" hide the one that is not.
+        if !line.ends_with("... ok") && !line.is_empty() && line != "running 0 tests" {
+            println!("{line}");
+        }
+    }
+    let status = child.wait().context("wait for the tests")?;
+    if !status.success() && counts.failed == 0 {
+        bail!("the tests stopped before they were done: {status}");
+    }
+    Ok(counts)
+}
+
+/// Reads `test result: ok. 21 passed; 0 failed; 1 ignored; …`.
+fn test_result(line: &str) -> Option<Counts> {
+    let rest = line.strip_prefix("test result: ")?;
+    let (_, numbers) = rest.split_once(". ")?;
+    let mut counts = Counts::default();
+    for part in numbers.split("; ") {
+        let (number, word) = part.split_once(' ')?;
+        match word {
+            "passed" => counts.passed = number.parse().ok()?,
+            "failed" => counts.failed = number.parse().ok()?,
+            "ignored" => counts.skipped = number.parse().ok()?,
+            _ => {}
+        }
+    }
+    Some(counts)
+}
+
+/// How long an example may take; each ends by itself.
+const EXAMPLE_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// Runs every example: files of `crates/pteros/examples`, and programs of the
+/// packages in `examples`.
+fn examples() -> Result<Counts> {
+    cargo(&[
+        "build",
+        "--workspace",
+        "--offline",
+        "--bins",
+        "--examples",
+        "--quiet",
+    ])?;
+    let mut counts = Counts::default();
+    for program in example_programs()? {
+        let name = program.file_name().unwrap_or_default().to_string_lossy();
+        let fault = run_example(&program).unwrap_or_else(|error| Some(format!("{error:#}")));
+        println!("{name}: {}", fault.as_deref().unwrap_or("ok"));
+        counts.add(Counts::one(fault.is_none()));
+    }
+    Ok(counts)
+}
+
+fn example_programs() -> Result<Vec<PathBuf>> {
+    let built = target_folder().join("debug");
+    let mut programs = Vec::new();
+    for path in entries(&root().join("crates/pteros/examples"))? {
+        if path.extension().is_some_and(|e| e == "rs") {
+            let name = path.file_stem().unwrap_or_default();
+            programs.push(built.join("examples").join(name));
+        }
+    }
+    for package in entries(&root().join("examples"))? {
+        if !package.join("src/main.rs").exists() {
+            continue;
+        }
+        let manifest = std::fs::read_to_string(package.join("Cargo.toml"))
+            .with_context(|| format!("read the manifest of {}", package.display()))?;
+        let name = manifest
+            .lines()
+            .find_map(|line| line.strip_prefix("name = "))
+            .with_context(|| format!("{}: no name in its manifest", package.display()))?;
+        programs.push(built.join(name.trim_matches('"')));
+    }
+    programs.sort();
+    Ok(programs)
+}
+
+/// What a folder holds; nothing when there is none.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    if !folder.exists() {
+        return Ok(Vec::new());
+    }
+    let listing =
+        std::fs::read_dir(folder).with_context(|| format!("list {}", folder.display()))?;
+    listing.map(|entry| Ok(entry?.path())).collect()
+}
+
+/// Why the example failed, or nothing.
+fn run_example(program: &Path) -> Result<Option<String>> {
+    let mut child = isolated(&program.to_string_lossy())?
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()?;
+    let end = Instant::now() + EXAMPLE_TIME_MAX;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok((!status.success()).then(|| status.to_string()));
+        }
+        if Instant::now() >= end {
+            child.kill()?;
+            child.wait()?;
+            return Ok(Some(format!(
+                "still running after {} s",
+                EXAMPLE_TIME_MAX.as_secs()
+            )));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Where cargo puts what it builds.
+fn target_folder() -> PathBuf {
+    match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(folder) => root().join(folder),
+        None => root().join("target"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_read_from_what_a_test_binary_prints() {
+        let line = "test result: FAILED. 21 passed; 2 failed; 1 ignored; 0 measured; 0 filtered \
+                    out; finished in 0.00s";
+        assert_eq!(
+            test_result(line),
+            Some(Counts {
+                passed: 21,
+                failed: 2,
+                skipped: 1
+            })
+        );
+        assert_eq!(test_result("test a ... ok"), None);
+    }
+}
