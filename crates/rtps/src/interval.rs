@@ -108,22 +108,45 @@ impl IntervalSet {
         }
     }
 
-    /// Removes one number if doing so takes no further run: it must be at an
-    /// end of its run. False when it stays.
-    pub fn remove_at_end(&mut self, number: i64) -> bool {
+    /// Adds `first..=last` below or touching everything in the set, beyond the
+    /// limit if need be: the lowest run decides what can be delivered, so it
+    /// is never refused. Repeated calls share that one extra run as long as
+    /// `first` does not rise past its end.
+    pub fn insert_lowest(&mut self, first: i64, last: i64) {
+        let limit = self.runs_max;
+        self.runs_max = limit.saturating_add(1);
+        self.insert(first, last);
+        self.runs_max = limit;
+    }
+
+    /// Removes one number. In the middle of a run that takes one more run; if
+    /// the limit forbids it, everything above goes too.
+    pub fn remove(&mut self, number: i64) {
         let at = self.runs.partition_point(|run| run.last < number);
-        let Some(run) = self.runs.get_mut(at) else {
-            return false;
+        let full = self.runs.len() >= self.runs_max;
+        let Some(run) = self.runs.get_mut(at).filter(|run| run.first <= number) else {
+            return;
         };
+        let old = *run;
         match (run.first == number, run.last == number) {
             (true, true) => {
                 self.runs.remove(at);
             }
             (true, false) => run.first += 1,
             (false, true) => run.last -= 1,
-            (false, false) => return false,
+            (false, false) => {
+                run.last = number - 1;
+                if full {
+                    self.runs.truncate(at + 1);
+                } else {
+                    let above = Run {
+                        first: number + 1,
+                        last: old.last,
+                    };
+                    self.runs.insert(at + 1, above);
+                }
+            }
         }
-        true
     }
 
     /// The lowest number from `number` on that is not in the set.

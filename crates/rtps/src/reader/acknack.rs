@@ -1,0 +1,204 @@
+//! What a reliable reader answers, and when (RTPS 2.5 §8.4.12.2): ACKNACK for
+//! whole samples, NACK_FRAG for samples of which some fragments came.
+//!
+//! The rule: while something announced is missing, a request is scheduled.
+//! Heartbeats speed it up, answers reset its pauses, nothing but completeness
+//! cancels it.
+
+use super::Reader;
+use super::config::NackConfig;
+use super::proxy::WriterProxy;
+use crate::id::EntityId;
+use crate::outbox::Outbox;
+use crate::seq::{FragmentNumber, SequenceNumber};
+use crate::time::{Duration, Instant};
+use crate::wire::{AckNack, FragmentSet, NackFrag, SequenceSet};
+
+/// A heartbeat whose count does not grow is a repeat, unless the writer has
+/// been silent this long: then it has forgotten us and counts anew.
+const COUNT_MEMORY: Duration = Duration::from_millis(500);
+/// Samples in pieces asked for at a time; as many as are kept by default.
+const NACK_FRAGS_MAX: usize = 8;
+
+impl WriterProxy {
+    /// Whether a heartbeat with this count is new.
+    pub(super) fn accepts_heartbeat(&mut self, now: Instant, count: u32) -> bool {
+        let is_new = self
+            .heartbeat_count
+            .is_none_or(|last| count.wrapping_sub(last).cast_signed() > 0);
+        if !is_new && now.since(self.heartbeat_at) < COUNT_MEMORY {
+            return false;
+        }
+        self.heartbeat_count = Some(count);
+        self.heartbeat_at = now;
+        true
+    }
+
+    /// Decides on the answer to a heartbeat that has been taken in.
+    pub(super) fn answer_heartbeat(&mut self, now: Instant, is_final: bool, config: &NackConfig) {
+        let missing = self.is_missing_something();
+        let news = missing && self.nack.requested < self.announced;
+        let old = now >= self.nack.sent_at.after(config.suppression);
+        if !is_final || news || (missing && old) {
+            if config.response_delay == Duration::ZERO {
+                self.respond = true;
+            } else {
+                self.nack.at = self.nack.at.min(now.after(config.response_delay));
+            }
+        }
+    }
+
+    /// Keeps the timer in step with what is missing.
+    pub(super) fn schedule(&mut self, now: Instant, config: &NackConfig) {
+        if self.is_missing_something() {
+            if self.nack.at == Instant::FAR_FUTURE {
+                self.nack.period = config.first;
+                self.nack.at = now.after(config.gap_delay);
+            }
+        } else if self.synced || self.introductions_left == 0 {
+            self.nack.at = Instant::FAR_FUTURE;
+            self.nack.requested = self.nack.requested.min(self.announced);
+        }
+    }
+
+    /// Whether something is to be sent at `now`.
+    pub(super) fn owes_now(&self, now: Instant) -> bool {
+        self.respond || self.nack.at <= now
+    }
+
+    /// The ACKNACK that tells the present state, and sets the timers for the
+    /// next one.
+    fn acknack(
+        &mut self,
+        now: Instant,
+        reader: EntityId,
+        full: bool,
+        config: &NackConfig,
+    ) -> AckNack {
+        let base = self.first_missing();
+        let mut state = SequenceSet::empty(SequenceNumber(base));
+        let mut requested = self.nack.requested;
+        if self.synced && !full {
+            let last = self.announced.min(base.saturating_add(255));
+            for number in self.missing(last) {
+                state.insert(SequenceNumber(number));
+            }
+            requested = requested.max(last);
+        }
+        if !self.synced {
+            self.introductions_left = self.introductions_left.saturating_sub(1);
+        }
+        let waits = self.is_missing_something() || (!self.synced && self.introductions_left > 0);
+        let period_max = if self.synced {
+            config.max
+        } else {
+            config.introduction_max
+        };
+        self.respond = false;
+        self.nack.sent_at = now;
+        self.nack.requested = requested;
+        self.nack.at = if waits {
+            now.after(self.nack.period)
+        } else {
+            Instant::FAR_FUTURE
+        };
+        self.nack.period = self.nack.period.times(2).min(period_max);
+        self.acknack_count = self.acknack_count.wrapping_add(1);
+        AckNack {
+            reader,
+            writer: self.guid.entity,
+            state,
+            count: self.acknack_count,
+            // Before the first heartbeat we ask for one.
+            is_final: self.synced,
+        }
+    }
+
+    /// The request for missing fragments of one sample in pieces.
+    fn nack_frag(&mut self, reader: EntityId, sequence: SequenceNumber) -> Option<NackFrag> {
+        let mut runs = self.defrag.missing(sequence, None);
+        let number = |n: i64| u32::try_from(n).ok().map(FragmentNumber);
+        let first = runs.next()?;
+        let mut state = FragmentSet::empty(number(first.first)?);
+        let wanted = core::iter::once(first)
+            .chain(runs)
+            .flat_map(|run| run.first..=run.last);
+        for fragment in wanted.map_while(number) {
+            if !state.insert(fragment) {
+                break;
+            }
+        }
+        self.nack_frag_count = self.nack_frag_count.wrapping_add(1);
+        Some(NackFrag {
+            reader,
+            writer: self.guid.entity,
+            sequence,
+            state,
+            count: self.nack_frag_count,
+        })
+    }
+
+    /// The lowest samples in pieces that are worth asking for.
+    fn incomplete(&self) -> ([SequenceNumber; NACK_FRAGS_MAX], usize) {
+        let mut found = [SequenceNumber::ZERO; NACK_FRAGS_MAX];
+        let overdue = self.first_missing();
+        let mut count = 0;
+        let wanted = self
+            .defrag
+            .sequences()
+            .filter(|sequence| sequence.0 <= self.complete || sequence.0 == overdue);
+        for (place, sequence) in found.iter_mut().zip(wanted) {
+            *place = sequence;
+            count += 1;
+        }
+        (found, count)
+    }
+}
+
+impl Reader {
+    /// Puts ACKNACKs and NACK_FRAGs that are due into `out`. True: the outbox
+    /// is full; send, clear and call again.
+    pub fn poll_transmit(&mut self, now: Instant, out: &mut Outbox) -> bool {
+        self.clock = now;
+        while let Some(guid) = self.outgoing.last().copied() {
+            if out.is_full() {
+                return true;
+            }
+            self.outgoing.pop();
+            let Some(proxy) = self.writers.get_mut(&guid) else {
+                continue;
+            };
+            proxy.queued = false;
+            if !proxy.owes_now(now) {
+                continue;
+            }
+            let full = !self.ready.has_room();
+            let reader = self.config.guid;
+            let acknack = proxy.acknack(now, reader.entity, full, &self.config.nack);
+            let mut message = out.begin(
+                reader.prefix,
+                &proxy.route.locators,
+                self.config.datagram_bytes_max,
+            );
+            message.info_destination(guid.prefix);
+            message.acknack(&acknack);
+            self.stats.acknacks += 1;
+            if proxy.synced && !full {
+                let (incomplete, count) = proxy.incomplete();
+                for sequence in incomplete.into_iter().take(count) {
+                    if let Some(nack) = proxy.nack_frag(reader.entity, sequence)
+                        && message.nack_frag(&nack)
+                    {
+                        self.stats.nack_frags += 1;
+                    }
+                }
+            }
+            message.finish();
+            if proxy.nack.at != Instant::FAR_FUTURE {
+                self.timers
+                    .set_no_later(super::TIMER_WRITERS, proxy.nack.at);
+            }
+        }
+        false
+    }
+}

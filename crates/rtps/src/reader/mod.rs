@@ -1,0 +1,522 @@
+//! The reader (RTPS 2.5 §8.4.10–12): submessages of matched writers in;
+//! samples in order, acknowledgements and events out.
+//!
+//! One proxy per matched writer holds all sequence state. After any
+//! `handle_*` call and whenever [`Reader::next_timeout`] has come, poll
+//! transmissions, samples and events until empty; doing so late or twice is
+//! safe. In steady state nothing is allocated but the payload of a sample.
+
+mod acknack;
+mod config;
+mod event;
+mod proxy;
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+pub use config::{NackConfig, ReaderConfig, ReaderLimits, WriterProxyConfig};
+pub use event::ReaderEvent;
+
+use crate::defrag::{Assembly, Fragments, SampleHead};
+use crate::history::{CacheChange, ChangeKind};
+use crate::id::{Guid, GuidPrefix};
+use crate::locator::Route;
+use crate::qos::{EndpointQos, Liveliness};
+use crate::receiver::Source;
+use crate::seq::SequenceNumber;
+use crate::stats::ReaderStats;
+use crate::time::Instant;
+use crate::timer::Timers;
+use crate::wire::{Data, DataFrag, Gap, Heartbeat, HeartbeatFrag, InlineQos};
+use event::Events;
+use proxy::{Ready, Taken, WriterProxy};
+
+/// When to check the writers' own timers: leases, repeated requests.
+const TIMER_WRITERS: usize = 0;
+/// When to find that no sample came within the deadline.
+const TIMER_DEADLINE: usize = 1;
+
+/// One RTPS reader. Not thread-safe; its owner locks.
+#[derive(Debug)]
+pub struct Reader {
+    config: ReaderConfig,
+    writers: BTreeMap<Guid, WriterProxy>,
+    ready: Ready,
+    /// Writers with something to send to.
+    outgoing: Vec<Guid>,
+    events: Events,
+    timers: Timers<2>,
+    deadlines_missed: u64,
+    stats: ReaderStats,
+    /// The last `now` seen.
+    clock: Instant,
+}
+
+impl Reader {
+    /// A reader without writers.
+    pub fn new(config: ReaderConfig) -> Self {
+        Self {
+            ready: Ready {
+                changes: VecDeque::new(),
+                samples_max: config.limits.ready_samples_max.max(1),
+                stalled: false,
+            },
+            config,
+            writers: BTreeMap::new(),
+            outgoing: Vec::new(),
+            events: Events::default(),
+            timers: Timers::new(),
+            deadlines_missed: 0,
+            stats: ReaderStats::default(),
+            clock: Instant::ZERO,
+        }
+    }
+
+    /// Its identity.
+    pub fn guid(&self) -> Guid {
+        self.config.guid
+    }
+
+    /// Its policies.
+    pub fn qos(&self) -> &EndpointQos {
+        &self.config.qos
+    }
+
+    /// What it counted.
+    pub fn stats(&self) -> &ReaderStats {
+        &self.stats
+    }
+
+    /// How many writers are matched.
+    pub fn matched_count(&self) -> usize {
+        self.writers.len()
+    }
+
+    /// Matched writers, by GUID.
+    pub fn matched_writers(&self) -> impl Iterator<Item = Guid> + '_ {
+        self.writers.keys().copied()
+    }
+
+    /// The most memory it may hold with the writers now matched, in bytes of
+    /// payload.
+    pub fn worst_case_bytes(&self) -> usize {
+        let limits = &self.config.limits;
+        // A queue of samples, each as large as allowed, is bounded by count
+        // alone; what pieces and reordering may take is bounded by bytes.
+        let ready = limits
+            .ready_samples_max
+            .saturating_mul(limits.defrag.sample_bytes_max);
+        let per_writer = limits.reorder_bytes_max.saturating_add(limits.defrag.bytes_max);
+        ready.saturating_add(per_writer.saturating_mul(self.writers.len()))
+    }
+
+    /// Begins to listen to a writer; again with one that is matched, only its
+    /// route is taken over. False when the limit of writers is reached.
+    pub fn match_writer(&mut self, now: Instant, writer: WriterProxyConfig) -> bool {
+        self.clock = now;
+        if let Some(known) = self.writers.get_mut(&writer.guid) {
+            known.route = writer.route;
+            return true;
+        }
+        if self.writers.len() >= self.config.limits.writers_max {
+            return false;
+        }
+        let guid = writer.guid;
+        let proxy = WriterProxy::new(now, &self.config, writer);
+        if proxy.lease_until != Instant::FAR_FUTURE {
+            self.timers.set_no_later(TIMER_WRITERS, proxy.lease_until);
+        }
+        self.writers.insert(guid, proxy);
+        self.events
+            .liveliness(guid, 1, 0, self.config.limits.events_max);
+        self.settle(guid);
+        true
+    }
+
+    /// Forgets a writer. Samples that wait for a missing one are delivered;
+    /// missing ones are reported as lost.
+    pub fn unmatch_writer(&mut self, guid: Guid) {
+        let Some(mut proxy) = self.writers.remove(&guid) else {
+            return;
+        };
+        let lost = proxy.finish(&mut self.ready);
+        self.note_lost(guid, lost);
+        let (alive, not_alive) = if proxy.alive { (-1, 0) } else { (0, -1) };
+        self.events
+            .liveliness(guid, alive, not_alive, self.config.limits.events_max);
+    }
+
+    /// Sends acknowledgements for a writer elsewhere from now on.
+    pub fn update_route(&mut self, guid: Guid, route: Route) {
+        if let Some(proxy) = self.writers.get_mut(&guid) {
+            proxy.route = route;
+        }
+    }
+
+    /// Takes a DATA submessage.
+    pub fn handle_data(&mut self, now: Instant, source: &Source, data: &Data<'_>) {
+        let guid = source.prefix.with(data.writer);
+        if !self.begin(now, guid, true) {
+            return;
+        }
+        let Some(proxy) = self.writers.get_mut(&guid) else {
+            return;
+        };
+        if proxy.is_settled(data.sequence) {
+            self.stats.duplicates += 1;
+            return;
+        }
+        let head = head_of(data.sequence, source, &data.inline_qos);
+        let is_nothing = data.payload.is_empty() && head.kind == ChangeKind::Alive;
+        if is_nothing || data.inline_qos.not_understood().is_some() {
+            // Neither data nor key nor ending (the form in which filtered
+            // samples are announced), or a parameter that forbids guessing.
+            proxy.skip(data.sequence.0, data.sequence.0, &mut self.ready);
+        } else {
+            let payload = Bytes::copy_from_slice(data.payload);
+            self.take(guid, head, payload);
+        }
+        self.settle(guid);
+    }
+
+    /// Takes fragments of a sample.
+    pub fn handle_data_frag(&mut self, now: Instant, source: &Source, data: &DataFrag<'_>) {
+        let guid = source.prefix.with(data.writer);
+        if !self.begin(now, guid, true) {
+            return;
+        }
+        let Some(proxy) = self.writers.get_mut(&guid) else {
+            return;
+        };
+        if proxy.is_settled(data.sequence) {
+            self.stats.duplicate_fragments += 1;
+            return;
+        }
+        let head = head_of(data.sequence, source, &data.inline_qos);
+        let fragments = Fragments {
+            first: data.first_fragment.0,
+            count: data.fragment_count,
+            fragment_size: data.fragment_size,
+            sample_size: data.sample_size,
+            payload: data.payload,
+        };
+        let first_missing = proxy.first_missing();
+        match proxy.defrag.handle(head, &fragments) {
+            Assembly::Whole(head, payload) => {
+                self.stats.fragments += 1;
+                self.take(guid, head, payload);
+            }
+            Assembly::Kept => {
+                self.stats.fragments += 1;
+                if proxy.reliable {
+                    proxy.announced = proxy.announced.max(data.sequence.0);
+                    if data.sequence.0 == first_missing {
+                        // The rest is probably on its way.
+                        proxy.nack.at = now.after(self.config.nack.first);
+                        proxy.nack.period = self.config.nack.first;
+                    }
+                }
+            }
+            Assembly::Duplicate => self.stats.duplicate_fragments += 1,
+            Assembly::Invalid => self.stats.invalid_fragments += 1,
+            Assembly::NoRoom => self.stats.no_room += 1,
+            Assembly::TooLarge => {
+                // It will never fit; waiting for it would stop the writer.
+                self.stats.too_large += 1;
+                proxy.skip(data.sequence.0, data.sequence.0, &mut self.ready);
+                self.note_lost(guid, 1);
+            }
+        }
+        self.settle(guid);
+    }
+
+    /// Hands a whole sample to its proxy.
+    fn take(&mut self, guid: Guid, head: SampleHead, payload: Bytes) {
+        let Some(proxy) = self.writers.get_mut(&guid) else {
+            return;
+        };
+        let change = CacheChange {
+            kind: head.kind,
+            writer: guid,
+            sequence: head.sequence,
+            source_timestamp: head.source_timestamp,
+            payload,
+            key_hash: head.key_hash,
+            related: head.related,
+            expires_at: self.clock.after(proxy.lifespan),
+        };
+        let due = self.clock.after(self.config.qos.deadline);
+        self.timers.set(TIMER_DEADLINE, due);
+        if proxy.reliable {
+            match proxy.take_reliable(change, &mut self.ready) {
+                Taken::Delivered => {}
+                Taken::Waiting => self.stats.reordered += 1,
+                Taken::Duplicate => self.stats.duplicates += 1,
+                Taken::NoRoom => self.stats.no_room += 1,
+            }
+            return;
+        }
+        let Some(lost) = proxy.take_best_effort(change.sequence) else {
+            self.stats.duplicates += 1;
+            return;
+        };
+        if !self.ready.has_room() {
+            self.ready.changes.pop_front();
+            self.stats.overflowed += 1;
+        }
+        self.ready.changes.push_back(change);
+        self.note_lost(guid, lost);
+    }
+
+    /// Takes a GAP: numbers that will not come.
+    pub fn handle_gap(&mut self, now: Instant, source: &Source, gap: &Gap) {
+        let guid = source.prefix.with(gap.writer);
+        if !self.begin(now, guid, false) {
+            return;
+        }
+        let Some(proxy) = self.writers.get_mut(&guid) else {
+            return;
+        };
+        let mut noted = true;
+        let base = gap.list.base();
+        if gap.start < base {
+            noted &= proxy.skip(gap.start.0, base.0.saturating_sub(1), &mut self.ready);
+        }
+        for number in gap.list.iter() {
+            noted &= proxy.skip(number.0, number.0, &mut self.ready);
+        }
+        if !noted {
+            self.stats.no_room += 1;
+        }
+        self.settle(guid);
+    }
+
+    /// Takes a HEARTBEAT: what the writer has.
+    pub fn handle_heartbeat(&mut self, now: Instant, source: &Source, heartbeat: &Heartbeat) {
+        let guid = source.prefix.with(heartbeat.writer);
+        if !self.begin(now, guid, heartbeat.liveliness) {
+            return;
+        }
+        let Some(proxy) = self.writers.get_mut(&guid) else {
+            return;
+        };
+        if !proxy.reliable {
+            return;
+        }
+        if !proxy.accepts_heartbeat(now, heartbeat.count) {
+            self.stats.duplicate_heartbeats += 1;
+            return;
+        }
+        let lost = proxy.announce(heartbeat.first.0, heartbeat.last.0, &mut self.ready);
+        proxy.answer_heartbeat(now, heartbeat.is_final, &self.config.nack);
+        self.note_lost(guid, lost);
+        self.settle(guid);
+    }
+
+    /// Takes a HEARTBEAT_FRAG: fragments sent so far of one sample.
+    pub fn handle_heartbeat_frag(
+        &mut self,
+        now: Instant,
+        source: &Source,
+        heartbeat: &HeartbeatFrag,
+    ) {
+        let guid = source.prefix.with(heartbeat.writer);
+        let suppression = self.config.nack.suppression;
+        if !self.begin(now, guid, false) {
+            return;
+        }
+        let Some(proxy) = self.writers.get_mut(&guid) else {
+            return;
+        };
+        if !proxy.reliable || proxy.is_settled(heartbeat.sequence) {
+            return;
+        }
+        proxy.announced = proxy.announced.max(heartbeat.sequence.0);
+        let last = heartbeat.last_fragment.0;
+        let lacks = proxy
+            .defrag
+            .missing(heartbeat.sequence, Some(last))
+            .next()
+            .is_some();
+        if lacks && now >= proxy.nack.sent_at.after(suppression) {
+            proxy.complete = proxy.complete.max(heartbeat.sequence.0 - 1);
+            proxy.respond = true;
+        }
+        self.settle(guid);
+    }
+
+    /// A participant proved to be alive for writers of this kind (WLP).
+    pub fn handle_liveliness_assertion(
+        &mut self,
+        now: Instant,
+        prefix: GuidPrefix,
+        kind: Liveliness,
+    ) {
+        self.clock = now;
+        for (guid, proxy) in self.writers.range_mut(prefix.with(Default::default())..) {
+            if guid.prefix != prefix {
+                break;
+            }
+            if proxy.liveliness == kind {
+                assert_alive(now, proxy, &mut self.events, &self.config);
+            }
+        }
+    }
+
+    /// Begins to handle a submessage; false when its writer is not matched.
+    /// `proves_life`: a sample or an asserting heartbeat, which count as proof
+    /// for every kind of liveliness; anything at all does for the automatic
+    /// kind.
+    fn begin(&mut self, now: Instant, guid: Guid, proves_life: bool) -> bool {
+        self.clock = now;
+        let Some(proxy) = self.writers.get_mut(&guid) else {
+            self.stats.unknown_writers += 1;
+            return false;
+        };
+        if proves_life || proxy.liveliness == Liveliness::Automatic {
+            assert_alive(now, proxy, &mut self.events, &self.config);
+        }
+        true
+    }
+
+    /// After any change of a proxy: what it owes and when it wakes.
+    fn settle(&mut self, guid: Guid) {
+        let Some(proxy) = self.writers.get_mut(&guid) else {
+            return;
+        };
+        proxy.schedule(self.clock, &self.config.nack);
+        if proxy.owes_now(self.clock) {
+            if !proxy.queued {
+                proxy.queued = true;
+                self.outgoing.push(guid);
+            }
+        } else if proxy.nack.at != Instant::FAR_FUTURE {
+            self.timers.set_no_later(TIMER_WRITERS, proxy.nack.at);
+        }
+    }
+
+    fn note_lost(&mut self, writer: Guid, count: u64) {
+        if count > 0 {
+            self.stats.lost = self.stats.lost.saturating_add(count);
+            self.events
+                .lost(writer, count, self.config.limits.events_max);
+        }
+    }
+
+    /// The next sample: in order for each reliable writer.
+    pub fn poll_sample(&mut self) -> Option<CacheChange> {
+        loop {
+            let change = self.ready.changes.pop_front()?;
+            if self.ready.stalled {
+                self.unstall();
+            }
+            if change.expires_at <= self.clock {
+                self.stats.expired += 1;
+                continue;
+            }
+            self.stats.delivered += 1;
+            return Some(change);
+        }
+    }
+
+    /// Moves samples that found the queue full, and asks writers for more.
+    fn unstall(&mut self) {
+        self.ready.stalled = false;
+        for (guid, proxy) in &mut self.writers {
+            proxy.drain(&mut self.ready);
+            if proxy.is_missing_something() && !proxy.queued {
+                proxy.respond = true;
+                proxy.queued = true;
+                self.outgoing.push(*guid);
+            }
+        }
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<ReaderEvent> {
+        self.events.pop()
+    }
+
+    /// When to call [`Self::handle_timeout`] next; in the past when there is
+    /// something to send already.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        if !self.outgoing.is_empty() {
+            return Some(self.clock);
+        }
+        self.timers.next()
+    }
+
+    /// Does what is due at `now`: requests again, finds missed deadlines and
+    /// ended leases. Costs O(writers), but only when something may be due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.clock = now;
+        if self.timers.take_due(TIMER_DEADLINE, now) {
+            self.deadlines_missed += 1;
+            let event = ReaderEvent::DeadlineMissed {
+                total: self.deadlines_missed,
+            };
+            self.events
+                .push_or_drop_oldest(event, self.config.limits.events_max);
+            let again = now.after(self.config.qos.deadline);
+            self.timers.set(TIMER_DEADLINE, again);
+        }
+        if !self.timers.take_due(TIMER_WRITERS, now) {
+            return;
+        }
+        let mut wake = Instant::FAR_FUTURE;
+        for (guid, proxy) in &mut self.writers {
+            if proxy.alive && proxy.lease_until <= now {
+                proxy.alive = false;
+                self.events
+                    .liveliness(*guid, -1, 1, self.config.limits.events_max);
+            }
+            if proxy.alive {
+                wake = wake.min(proxy.lease_until);
+            }
+            if proxy.owes_now(now) {
+                if !proxy.queued {
+                    proxy.queued = true;
+                    self.outgoing.push(*guid);
+                }
+            } else {
+                wake = wake.min(proxy.nack.at);
+            }
+        }
+        self.timers.set(TIMER_WRITERS, wake);
+    }
+}
+
+/// What a submessage says about its sample besides the payload.
+fn head_of(sequence: SequenceNumber, source: &Source, inline_qos: &InlineQos<'_>) -> SampleHead {
+    let status = inline_qos.status_info().unwrap_or_default();
+    SampleHead {
+        sequence,
+        kind: match (status.is_disposed(), status.is_unregistered()) {
+            (false, false) => ChangeKind::Alive,
+            (true, false) => ChangeKind::Disposed,
+            (false, true) => ChangeKind::Unregistered,
+            (true, true) => ChangeKind::DisposedUnregistered,
+        },
+        source_timestamp: source.timestamp,
+        key_hash: inline_qos.key_hash(),
+        related: inline_qos.related_sample_identity(),
+    }
+}
+
+/// Notes a sign of life of one writer.
+fn assert_alive(
+    now: Instant,
+    proxy: &mut WriterProxy,
+    events: &mut Events,
+    config: &ReaderConfig,
+) {
+    if proxy.lease.is_infinite() {
+        return;
+    }
+    proxy.lease_until = now.after(proxy.lease);
+    if !proxy.alive {
+        proxy.alive = true;
+        events.liveliness(proxy.guid, 1, -1, config.limits.events_max);
+    }
+}

@@ -1,0 +1,357 @@
+//! What a reader knows of one writer (RTPS 2.5 §8.4.10.4, WriterProxy): which
+//! numbers have come, which never will, which are missing.
+//!
+//! `next` is the lowest number not yet handed on. Above it, `known` holds the
+//! numbers that are settled: received (the sample waits in `reorder`) or
+//! irrelevant. Everything else up to `announced` is missing, and as long as
+//! something is missing a NACK is scheduled.
+
+use alloc::collections::VecDeque;
+
+use super::config::{ReaderConfig, WriterProxyConfig};
+use crate::defrag::Defragmenter;
+use crate::history::CacheChange;
+use crate::id::{Guid, VendorId};
+use crate::interval::IntervalSet;
+use crate::locator::Route;
+use crate::qos::{Durability, EndpointQos, History, Liveliness, Reliability};
+use crate::reorder::{Kept, ReorderBuffer};
+use crate::seq::SequenceNumber;
+use crate::time::{Duration, Instant};
+
+/// Where a reliable reader begins when it first hears what a writer has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Start {
+    /// With all that the writer has for us; it sends GAPs for the rest.
+    Everything,
+    /// With the last so many: a late joiner of limited depth.
+    Last(u32),
+    /// After what was written already. For a volatile reader of a
+    /// transient-local writer of another stack, which may send its history to
+    /// anybody who asks (Cyclone DDS does).
+    News,
+}
+
+impl Start {
+    fn of(reader: &EndpointQos, writer: &WriterProxyConfig) -> Self {
+        let writer_keeps = writer.qos.durability >= Durability::TransientLocal;
+        let reader_wants = reader.durability >= Durability::TransientLocal;
+        let keyed = writer.guid.entity.is_keyed();
+        match (writer_keeps, reader_wants, reader.history) {
+            (true, true, History::KeepLast(depth)) if !keyed => Self::Last(depth.max(1)),
+            (true, false, _) if writer.vendor != VendorId::PTEROS => Self::News,
+            _ => Self::Everything,
+        }
+    }
+}
+
+/// When to ask again for what is missing.
+#[derive(Debug)]
+pub(super) struct Nack {
+    /// When the timer fires; far future when nothing is missing.
+    pub at: Instant,
+    /// The pause after the next request.
+    pub period: Duration,
+    /// The highest number asked for so far.
+    pub requested: i64,
+    /// When the last request was sent.
+    pub sent_at: Instant,
+}
+
+/// The queue of samples ready for the application, with its limit.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pub changes: VecDeque<CacheChange>,
+    pub samples_max: usize,
+    /// Some writer has samples that found no room here.
+    pub stalled: bool,
+}
+
+impl Ready {
+    pub fn has_room(&self) -> bool {
+        self.changes.len() < self.samples_max
+    }
+}
+
+/// What became of a sample.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// Handed on.
+    Delivered,
+    /// Kept until an earlier one comes.
+    Waiting,
+    /// Had it, or moved past it.
+    Duplicate,
+    /// No room; it stays missing.
+    NoRoom,
+}
+
+#[derive(Debug)]
+pub(super) struct WriterProxy {
+    pub guid: Guid,
+    /// Whether losses are repaired: both sides are reliable.
+    pub reliable: bool,
+    pub route: Route,
+    pub lifespan: Duration,
+    pub liveliness: Liveliness,
+    pub lease: Duration,
+    pub alive: bool,
+    pub lease_until: Instant,
+
+    start: Start,
+    /// A heartbeat has told what the writer has. For best effort: some sample
+    /// has come.
+    pub synced: bool,
+    next: i64,
+    known: IntervalSet,
+    /// The highest number that is known to exist.
+    pub announced: i64,
+    /// The highest number that a heartbeat has named: sent completely.
+    pub complete: i64,
+    reorder: ReorderBuffer,
+    pub defrag: Defragmenter,
+
+    pub heartbeat_count: Option<u32>,
+    pub heartbeat_at: Instant,
+    pub acknack_count: u32,
+    pub nack_frag_count: u32,
+    /// An ACKNACK is owed now.
+    pub respond: bool,
+    pub nack: Nack,
+    /// How many more times we introduce ourselves to a silent writer.
+    pub introductions_left: u32,
+    /// It stands in the reader's list of those with something to send.
+    pub queued: bool,
+}
+
+impl WriterProxy {
+    pub fn new(now: Instant, reader: &ReaderConfig, writer: WriterProxyConfig) -> Self {
+        let reliable = reader.qos.reliability == Reliability::Reliable
+            && writer.qos.reliability == Reliability::Reliable;
+        let limits = &reader.limits;
+        Self {
+            start: Start::of(&reader.qos, &writer),
+            guid: writer.guid,
+            reliable,
+            lifespan: writer.qos.lifespan,
+            liveliness: writer.qos.liveliness,
+            lease: writer.qos.lease_duration,
+            alive: true,
+            lease_until: now.after(writer.qos.lease_duration),
+            route: writer.route,
+            synced: false,
+            next: 1,
+            known: IntervalSet::new(limits.intervals_max),
+            announced: 0,
+            complete: 0,
+            reorder: ReorderBuffer::new(limits.reorder_samples_max, limits.reorder_bytes_max),
+            defrag: Defragmenter::new(limits.defrag, reliable),
+            heartbeat_count: None,
+            heartbeat_at: Instant::ZERO,
+            acknack_count: 0,
+            nack_frag_count: 0,
+            respond: reliable,
+            nack: Nack {
+                at: Instant::FAR_FUTURE,
+                period: reader.nack.first,
+                requested: 0,
+                sent_at: Instant::ZERO,
+            },
+            introductions_left: if reliable {
+                reader.nack.introductions
+            } else {
+                0
+            },
+            queued: false,
+        }
+    }
+
+    /// The lowest number that is neither received nor irrelevant.
+    pub fn first_missing(&self) -> i64 {
+        self.known.first_missing(self.next)
+    }
+
+    /// Whether some announced number is missing.
+    pub fn is_missing_something(&self) -> bool {
+        self.reliable && self.first_missing() <= self.announced
+    }
+
+    /// Whether `sequence` was received, is irrelevant or was moved past.
+    pub fn is_settled(&self, sequence: SequenceNumber) -> bool {
+        sequence.0 < self.next || self.known.contains(sequence.0)
+    }
+
+    /// Numbers up to `last` that are missing altogether, fragments included.
+    pub fn missing(&self, last: i64) -> impl Iterator<Item = i64> + '_ {
+        self.known
+            .missing(self.first_missing(), last)
+            .flat_map(|run| run.first..=run.last)
+            .filter(|number| !self.defrag.contains(SequenceNumber(*number)))
+    }
+
+    /// Takes a whole sample of a reliable writer.
+    pub fn take_reliable(&mut self, change: CacheChange, ready: &mut Ready) -> Taken {
+        let number = change.sequence.0;
+        if self.is_settled(change.sequence) {
+            return Taken::Duplicate;
+        }
+        self.announced = self.announced.max(number);
+        let in_order = number == self.next && (self.synced || number == 1);
+        if in_order && self.reorder.is_empty() && ready.has_room() {
+            ready.changes.push_back(change);
+            self.next = self.known.first_missing(number.saturating_add(1));
+            self.known.remove_below(self.next);
+            return Taken::Delivered;
+        }
+        if !self.known.insert(number, number) {
+            return Taken::NoRoom;
+        }
+        match self.reorder.insert(change) {
+            Kept::Yes => {}
+            Kept::Instead(dropped) => self.known.remove(dropped.0),
+            Kept::No => {
+                self.known.remove(number);
+                return Taken::NoRoom;
+            }
+        }
+        self.drain(ready);
+        if number < self.next {
+            Taken::Delivered
+        } else {
+            Taken::Waiting
+        }
+    }
+
+    /// Takes a whole sample of a best-effort writer; how many were lost before
+    /// it, or `None` when it is late.
+    pub fn take_best_effort(&mut self, sequence: SequenceNumber) -> Option<u64> {
+        let number = sequence.0;
+        if number < self.next {
+            return None;
+        }
+        let lost = if self.synced {
+            number.abs_diff(self.next)
+        } else {
+            0
+        };
+        self.synced = true;
+        self.next = number.saturating_add(1);
+        self.defrag.remove_below(SequenceNumber(self.next));
+        Some(lost)
+    }
+
+    /// Hands on what is in order.
+    pub fn drain(&mut self, ready: &mut Ready) {
+        if !self.synced && self.reliable {
+            // Where to begin is not known yet, so nothing is in order.
+            return;
+        }
+        let limit = self.known.first_missing(self.next);
+        while ready.has_room() {
+            let Some(change) = self.reorder.pop_below(SequenceNumber(limit)) else {
+                self.next = limit;
+                self.known.remove_below(limit);
+                return;
+            };
+            self.next = change.sequence.next().0;
+            ready.changes.push_back(change);
+        }
+        match self.reorder.first().filter(|first| first.0 < limit) {
+            Some(first) => {
+                self.next = first.0;
+                ready.stalled = true;
+            }
+            None => self.next = limit,
+        }
+        self.known.remove_below(self.next);
+    }
+
+    /// The writer has `first..=last` and nothing else (HEARTBEAT). Returns how
+    /// many numbers are lost for good.
+    pub fn announce(&mut self, first: i64, last: i64, ready: &mut Ready) -> u64 {
+        let mut lost = 0;
+        if self.synced {
+            lost = self.give_up_below(first);
+        } else {
+            self.begin(first, last);
+        }
+        self.announced = self.announced.max(last);
+        self.complete = self.complete.max(last);
+        self.drain(ready);
+        lost
+    }
+
+    /// The first heartbeat: decides where to begin. Samples that came before
+    /// it are kept.
+    fn begin(&mut self, first: i64, last: i64) {
+        self.synced = true;
+        let begin = match self.start {
+            Start::Everything => first,
+            Start::Last(depth) => {
+                let begin = last.saturating_sub(i64::from(depth) - 1).max(first);
+                while self.reorder.pop_below(SequenceNumber(begin)).is_some() {}
+                begin
+            }
+            Start::News => self
+                .reorder
+                .first()
+                .map_or(i64::MAX, |kept| kept.0)
+                .min(last.saturating_add(1)),
+        };
+        self.give_up_below(begin);
+    }
+
+    /// Numbers below `begin` will not come any more. Returns how many of them
+    /// were missing.
+    fn give_up_below(&mut self, begin: i64) -> u64 {
+        if begin <= self.next {
+            return 0;
+        }
+        let lost = self.known.count_missing(self.next, begin - 1);
+        self.known.insert_lowest(self.next, begin - 1);
+        self.defrag.remove_below(SequenceNumber(begin));
+        lost
+    }
+
+    /// `first..=last` is irrelevant (GAP). False when it can't be noted now.
+    pub fn skip(&mut self, first: i64, last: i64, ready: &mut Ready) -> bool {
+        let first = first.max(self.next);
+        if first > last {
+            return true;
+        }
+        if !self.reliable {
+            if first == self.next {
+                self.next = last.saturating_add(1);
+            }
+            return true;
+        }
+        self.announced = self.announced.max(last);
+        self.defrag
+            .remove(SequenceNumber(first), SequenceNumber(last));
+        let noted = if first == self.next {
+            self.known.insert_lowest(first, last);
+            true
+        } else {
+            self.known.insert(first, last)
+        };
+        self.drain(ready);
+        noted
+    }
+
+    /// The writer is gone: hands on what waits, in order, and returns how many
+    /// announced numbers are lost.
+    pub fn finish(&mut self, ready: &mut Ready) -> u64 {
+        if !self.reliable {
+            return 0;
+        }
+        let lost = if self.synced {
+            self.known.count_missing(self.next, self.announced)
+        } else {
+            0
+        };
+        while let Some(change) = self.reorder.pop_below(SequenceNumber(i64::MAX)) {
+            ready.changes.push_back(change);
+        }
+        lost
+    }
+}

@@ -1,0 +1,175 @@
+//! What a writer is made with, what it is told of each reader, what it is
+//! given to write.
+
+use bytes::Bytes;
+
+use crate::history::ChangeKind;
+use crate::id::{Guid, VendorId};
+use crate::locator::Route;
+use crate::qos::EndpointQos;
+use crate::seq::SampleIdentity;
+use crate::time::{Duration, Timestamp};
+
+/// Everything a [`Writer`](super::Writer) needs to know at birth.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WriterConfig {
+    /// Its own identity.
+    pub guid: Guid,
+    /// Its policies.
+    pub qos: EndpointQos,
+    /// How large samples are cut.
+    pub fragment_size: FragmentSize,
+    /// The largest datagram built from several small submessages.
+    pub datagram_bytes_max: usize,
+    /// When heartbeats are sent.
+    pub heartbeat: HeartbeatConfig,
+    /// Bounds of its memory.
+    pub limits: WriterLimits,
+    /// How much one poll puts out.
+    pub burst: Burst,
+    /// A request for a sample that was sent again less than this ago has
+    /// crossed the answer and is ignored (RTPS 2.5 §8.4.7.1,
+    /// nackSuppressionDuration).
+    pub nack_suppression: Duration,
+}
+
+impl WriterConfig {
+    /// The stack's defaults around these policies.
+    pub fn new(guid: Guid, qos: EndpointQos) -> Self {
+        Self {
+            guid,
+            qos,
+            fragment_size: FragmentSize::default(),
+            datagram_bytes_max: 1_400,
+            heartbeat: HeartbeatConfig::default(),
+            limits: WriterLimits::default(),
+            burst: Burst::default(),
+            nack_suppression: Duration::from_millis(1),
+        }
+    }
+}
+
+/// Bytes of payload per DATA or DATA_FRAG. A sample's size of fragments is
+/// fixed when it is first sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FragmentSize {
+    /// When all matched readers are on this host. Near the largest UDP
+    /// datagram: each one costs a system call and a wake-up.
+    pub same_host: u16,
+    /// Otherwise: fits an Ethernet frame, so that one lost frame costs one
+    /// fragment.
+    pub network: u16,
+}
+
+impl Default for FragmentSize {
+    fn default() -> Self {
+        Self {
+            same_host: 63_000,
+            network: 1_344,
+        }
+    }
+}
+
+/// When a reliable writer sends heartbeats.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HeartbeatConfig {
+    /// After a write that is not acknowledged. New samples and progress bring
+    /// the period back to this.
+    pub first: Duration,
+    /// The period doubles up to this while nothing changes.
+    pub max: Duration,
+    /// A heartbeat sent along with data asks for an acknowledgement after so
+    /// many samples ...
+    pub ack_samples: u32,
+    /// ... or so many bytes; otherwise readers answer only to report losses.
+    pub ack_bytes: usize,
+}
+
+impl Default for HeartbeatConfig {
+    fn default() -> Self {
+        Self {
+            first: Duration::from_millis(10),
+            max: Duration::from_millis(200),
+            ack_samples: 32,
+            ack_bytes: 256 << 10,
+        }
+    }
+}
+
+/// Bounds of a writer's memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WriterLimits {
+    /// Samples kept by KEEP_ALL when RESOURCE_LIMITS names no number.
+    pub samples_max: usize,
+    /// Bytes kept: KEEP_LAST drops the oldest beyond it, KEEP_ALL blocks.
+    /// One sample is always accepted.
+    pub history_bytes_max: usize,
+    /// The largest sample accepted.
+    pub sample_bytes_max: usize,
+    /// Matched readers; more are refused.
+    pub readers_max: usize,
+}
+
+impl Default for WriterLimits {
+    fn default() -> Self {
+        Self {
+            samples_max: 5_000,
+            history_bytes_max: 256 << 20,
+            sample_bytes_max: 64 << 20,
+            readers_max: 4_096,
+        }
+    }
+}
+
+/// How much one poll puts into the outbox, so that receivers' socket buffers
+/// are not overrun and other work gets its turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Burst {
+    /// Datagrams per poll.
+    pub datagrams: usize,
+    /// Bytes per poll.
+    pub bytes: usize,
+}
+
+impl Default for Burst {
+    fn default() -> Self {
+        Self {
+            datagrams: 64,
+            bytes: 1 << 20,
+        }
+    }
+}
+
+/// A change to be written.
+#[derive(Clone, Debug, Default)]
+pub struct NewChange {
+    /// The serialized sample with its encapsulation header; for endings of
+    /// instances the serialized key, or nothing.
+    pub payload: Bytes,
+    /// What it says about its instance.
+    pub kind: ChangeKind,
+    /// The wall clock's time, sent along.
+    pub source_timestamp: Option<Timestamp>,
+    /// The request this replies to (DDS-RPC), sent along.
+    pub related: Option<SampleIdentity>,
+    /// The instance, on keyed topics.
+    pub key_hash: Option<[u8; 16]>,
+    /// The only reader it is meant for; the others get a GAP.
+    pub only_for: Option<Guid>,
+}
+
+/// What discovery tells of a matched reader.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ReaderProxyConfig {
+    /// Its identity.
+    pub guid: Guid,
+    /// What it requests.
+    pub qos: EndpointQos,
+    /// Where samples go.
+    pub route: Route,
+    /// It wants the writer's QoS with each sample. Kept as a seam: no ROS 2
+    /// stack asks for it.
+    pub expects_inline_qos: bool,
+    /// Whose software it is.
+    pub vendor: VendorId,
+}

@@ -1,0 +1,3 @@
+//! The writer.
+mod config;
+pub use config::*;
