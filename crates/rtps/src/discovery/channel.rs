@@ -1,0 +1,188 @@
+//! One built-in topic: our reliable, transient-local writer and our reader of
+//! it, over the same machines as user data. The history keeps one change per
+//! key, so a late joiner gets the present state and not its past.
+
+use bytes::Bytes;
+
+use crate::discovery::data::ParticipantData;
+use crate::history::{CacheChange, ChangeKind};
+use crate::id::{EntityId, GuidPrefix};
+use crate::locator::Route;
+use crate::outbox::Outbox;
+use crate::qos::{Durability, EndpointQos, History};
+use crate::reader::{Reader, ReaderConfig, WriterProxyConfig};
+use crate::receiver::Source;
+use crate::time::{Duration, Instant};
+use crate::wire::{Heartbeat, Submessage};
+use crate::writer::{NewChange, ReaderProxyConfig, Writer, WriterConfig};
+
+/// A pair of built-in endpoints.
+pub(crate) struct Channel {
+    writer: Writer,
+    reader: Reader,
+    writer_id: EntityId,
+    reader_id: EntityId,
+    /// Bits of a peer's built-in endpoint set for its writer and its reader.
+    bits: (u32, u32),
+}
+
+impl Channel {
+    pub(crate) fn new(
+        prefix: GuidPrefix,
+        writer_id: EntityId,
+        reader_id: EntityId,
+        bits: (u32, u32),
+    ) -> Self {
+        Self {
+            writer: Writer::new(WriterConfig::new(prefix.with(writer_id), qos())),
+            reader: Reader::new(ReaderConfig::new(prefix.with(reader_id), qos())),
+            writer_id,
+            reader_id,
+            bits,
+        }
+    }
+
+    /// Starts talking to a peer, as far as it has the endpoints.
+    pub(crate) fn meet(&mut self, now: Instant, peer: &ParticipantData, route: &Route) {
+        let (writes, reads) = self.bits;
+        if peer.builtin_endpoints & reads != 0 {
+            self.writer.match_reader(
+                now,
+                ReaderProxyConfig {
+                    guid: peer.prefix.with(self.reader_id),
+                    qos: qos(),
+                    route: route.clone(),
+                    expects_inline_qos: peer.expects_inline_qos,
+                    vendor: peer.vendor,
+                },
+            );
+        }
+        if peer.builtin_endpoints & writes != 0 {
+            self.reader.match_writer(
+                now,
+                WriterProxyConfig {
+                    guid: peer.prefix.with(self.writer_id),
+                    qos: qos(),
+                    route: route.clone(),
+                    vendor: peer.vendor,
+                },
+            );
+        }
+    }
+
+    /// Stops talking to a peer.
+    pub(crate) fn part(&mut self, prefix: GuidPrefix) {
+        self.writer.unmatch_reader(prefix.with(self.reader_id));
+        self.reader.unmatch_writer(prefix.with(self.writer_id));
+    }
+
+    /// The peer is reached elsewhere now.
+    pub(crate) fn reroute(&mut self, prefix: GuidPrefix, route: &Route) {
+        self.writer
+            .update_route(prefix.with(self.reader_id), route.clone());
+        self.reader
+            .update_route(prefix.with(self.writer_id), route.clone());
+    }
+}
+
+impl Channel {
+    /// Tells the present state of one instance.
+    pub(crate) fn put(&mut self, now: Instant, key: [u8; 16], payload: Bytes) {
+        self.write(now, key, payload, ChangeKind::Alive);
+    }
+
+    /// Tells that an instance is gone. The key goes along both as hash (Fast
+    /// DDS reads that) and as key-only payload (Cyclone does).
+    pub(crate) fn dispose(&mut self, now: Instant, key: [u8; 16], key_only: Bytes) {
+        self.write(now, key, key_only, ChangeKind::DisposedUnregistered);
+    }
+
+    fn write(&mut self, now: Instant, key: [u8; 16], payload: Bytes, kind: ChangeKind) {
+        let change = NewChange {
+            payload,
+            kind,
+            source_timestamp: None,
+            related: None,
+            key_hash: Some(key),
+            only_for: None,
+        };
+        // Keep-last per key never blocks and discovery data is far below the
+        // size limit, so refusal would be our bug; a peer must not see a panic.
+        let written = self.writer.write(now, change);
+        debug_assert!(written.is_ok(), "built-in writer refused: {written:?}");
+    }
+
+    /// Gives a submessage to the machine that it concerns; false if it is of
+    /// another topic.
+    pub(crate) fn handle(&mut self, now: Instant, source: &Source, message: &Submessage) -> bool {
+        let from = source.prefix;
+        let ours = |writer: EntityId| writer == self.writer_id;
+        match message {
+            Submessage::Data(m) if ours(m.writer) => self.reader.handle_data(now, source, m),
+            Submessage::DataFrag(m) if ours(m.writer) => {
+                self.reader.handle_data_frag(now, source, m);
+            }
+            Submessage::Heartbeat(m) if ours(m.writer) => {
+                self.reader.handle_heartbeat(now, source, m);
+            }
+            Submessage::HeartbeatFrag(m) if ours(m.writer) => {
+                self.reader.handle_heartbeat_frag(now, source, m);
+            }
+            Submessage::Gap(m) if ours(m.writer) => self.reader.handle_gap(now, source, m),
+            Submessage::AckNack(m) if ours(m.writer) => self.writer.handle_acknack(now, from, m),
+            Submessage::NackFrag(m) if ours(m.writer) => {
+                self.writer.handle_nack_frag(now, from, m);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// The next change a peer told, in its order.
+    pub(crate) fn poll_change(&mut self) -> Option<CacheChange> {
+        self.reader.poll_sample()
+    }
+
+    /// A heartbeat that asks for an answer, to see whether a peer is there.
+    pub(crate) fn probe(&mut self) -> Heartbeat {
+        self.writer.probe()
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        self.writer.handle_timeout(now);
+        self.reader.handle_timeout(now);
+        // Deadlines and losses of built-in topics are of no interest.
+        while self.writer.poll_event().is_some() {}
+        while self.reader.poll_event().is_some() {}
+    }
+
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        earliest(self.writer.next_timeout(), self.reader.next_timeout())
+    }
+
+    /// True if there is more to send.
+    pub(crate) fn poll_transmit(&mut self, now: Instant, out: &mut Outbox) -> bool {
+        let writer = self.writer.poll_transmit(now, out);
+        let reader = self.reader.poll_transmit(now, out);
+        writer || reader
+    }
+}
+
+/// The earlier of two deadlines that may not exist.
+pub(crate) fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// What RTPS 2.5 §8.5.4.2 asks of the SEDP and WLP endpoints, except that the
+/// reader takes everything kept: the writer keeps one change per key.
+fn qos() -> EndpointQos {
+    EndpointQos {
+        durability: Durability::TransientLocal,
+        history: History::KeepLast(1),
+        max_blocking_time: Duration::ZERO,
+        ..EndpointQos::default()
+    }
+}

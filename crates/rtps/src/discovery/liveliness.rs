@@ -1,0 +1,106 @@
+//! The writer liveliness protocol (RTPS 2.5 §8.4.13): one participant message
+//! speaks for all writers of a participant whose liveliness is automatic, or
+//! manual by participant. Nothing is sent while no such writer has a finite
+//! lease. Manual by topic is each writer's own business (HEARTBEAT with the
+//! liveliness flag).
+
+use crate::discovery::channel::Channel;
+use crate::discovery::data::ParticipantMessageData;
+use crate::discovery::spdp;
+use crate::history::ChangeKind;
+use crate::id::{EntityId, GuidPrefix};
+use crate::qos::Liveliness;
+use crate::time::{Duration, Instant};
+
+/// The shortest pause between two assertions of one kind, so that a peer's
+/// or a user's tiny lease cannot turn us into a flood.
+const PAUSE_MIN: Duration = Duration::from_millis(5);
+
+/// Our assertions and the peers'.
+pub(crate) struct Wlp {
+    pub(crate) channel: Channel,
+    prefix: GuidPrefix,
+    /// The pause between automatic assertions, while there are such writers.
+    period: Option<Duration>,
+    next: Instant,
+    manual_at: Option<Instant>,
+}
+
+impl Wlp {
+    pub(crate) fn new(prefix: GuidPrefix) -> Self {
+        Self {
+            channel: Channel::new(
+                prefix,
+                EntityId::WLP_WRITER,
+                EntityId::WLP_READER,
+                (
+                    spdp::PARTICIPANT_MESSAGE_WRITER,
+                    spdp::PARTICIPANT_MESSAGE_READER,
+                ),
+            ),
+            prefix,
+            period: None,
+            next: Instant::FAR_FUTURE,
+            manual_at: None,
+        }
+    }
+
+    /// The shortest lease among our writers with automatic liveliness; `None`
+    /// when no such writer has a finite one.
+    pub(crate) fn set_automatic_lease(&mut self, now: Instant, shortest: Option<Duration>) {
+        let period = shortest.map(|lease| lease.half().max(PAUSE_MIN));
+        if period == self.period {
+            return;
+        }
+        self.period = period;
+        self.next = period.map_or(Instant::FAR_FUTURE, |_| now);
+    }
+
+    /// Asserts liveliness now. Manual assertions follow each other no faster
+    /// than [`PAUSE_MIN`]; one in between is dropped, since the last one holds.
+    pub(crate) fn assert(&mut self, now: Instant, kind: Liveliness) {
+        if kind == Liveliness::ManualByTopic {
+            return;
+        }
+        if kind == Liveliness::ManualByParticipant {
+            if self.manual_at.is_some_and(|at| now < at + PAUSE_MIN) {
+                return;
+            }
+            self.manual_at = Some(now);
+        }
+        let message = ParticipantMessageData::liveliness(self.prefix, kind);
+        let key = message.key_hash();
+        self.channel.put(now, key, message.encode());
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        let Some(period) = self.period else { return };
+        if now >= self.next {
+            self.next = now + period;
+            self.assert(now, Liveliness::Automatic);
+        }
+    }
+
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        (self.next != Instant::FAR_FUTURE).then_some(self.next)
+    }
+
+    /// The next assertion of a peer.
+    pub(crate) fn poll_assertion(&mut self) -> Option<(GuidPrefix, Liveliness)> {
+        while let Some(change) = self.channel.poll_change() {
+            if change.kind != ChangeKind::Alive {
+                continue;
+            }
+            let Ok(message) = ParticipantMessageData::parse(&change.payload) else {
+                continue;
+            };
+            if message.prefix != change.writer.prefix {
+                continue;
+            }
+            if let Some(kind) = message.liveliness_kind() {
+                return Some((message.prefix, kind));
+            }
+        }
+        None
+    }
+}

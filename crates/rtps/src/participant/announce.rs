@@ -1,0 +1,225 @@
+//! Announcements in and out: newcomers, changes, goodbyes, answers.
+
+use alloc::sync::Arc;
+
+use crate::discovery::data::ParticipantData;
+use crate::discovery::spdp;
+use crate::id::{EntityId, GuidPrefix};
+use crate::locator::{Locator, Route};
+use crate::outbox::Outbox;
+use crate::receiver::Source;
+use crate::time::Instant;
+use crate::wire::{Data, Heartbeat};
+
+use super::candidate::{Proof, proof, route};
+use super::{LostReason, Participant, ParticipantEvent};
+
+/// The largest datagram of discovery. Announcements that do not fit are
+/// fragmented by IP, like Fast DDS's.
+const DATAGRAM_BYTES: usize = 63_000;
+
+/// RTPS header, INFO_DST, DATA header and the probe around an announcement.
+const ANSWER_OVERHEAD_BYTES: usize = 20 + 16 + 24 + 4 + 32;
+
+impl Participant {
+    /// An SPDP change arrived.
+    pub(super) fn handle_announcement(
+        &mut self,
+        now: Instant,
+        from: Option<Locator>,
+        source: &Source,
+        data: &Data,
+    ) {
+        self.stats.announcements_received += 1;
+        if spdp::is_goodbye(data) {
+            self.handle_goodbye(from, source.prefix, data);
+            return;
+        }
+        let Ok(peer) = ParticipantData::parse(data.payload) else {
+            self.stats.malformed += 1;
+            return;
+        };
+        if peer.prefix != source.prefix {
+            self.stats.impersonation += 1;
+            return;
+        }
+        let other_id = peer.domain_id.is_some_and(|id| id != self.config.domain_id);
+        let other_tag = peer
+            .domain_tag
+            .as_deref()
+            .is_some_and(|tag| !tag.is_empty());
+        if other_id || other_tag {
+            self.stats.other_domain += 1;
+            return;
+        }
+        let proof = proof(from, &peer.metatraffic_unicast, &self.config.reach);
+        if self.peers.contains(peer.prefix) {
+            self.handle_reannouncement(now, peer, proof);
+            return;
+        }
+        let route = route(&self.config.reach, &peer.metatraffic_unicast, proof);
+        if route.locators.is_empty() {
+            self.stats.unreachable += 1;
+            return;
+        }
+        let evicted = self.candidates.note(
+            now,
+            &self.config.limits,
+            Arc::new(peer),
+            from,
+            route,
+            data.payload.len(),
+        );
+        self.stats.candidates_evicted += u64::from(evicted);
+    }
+
+    /// A participant that is spoken to announced itself again.
+    fn handle_reannouncement(&mut self, now: Instant, data: ParticipantData, proof: Proof) {
+        let prefix = data.prefix;
+        if self.peers.data(prefix).is_some_and(|known| **known == data) {
+            return;
+        }
+        // Somebody else must not move a living participant elsewhere.
+        if proof == Proof::None {
+            self.stats.impersonation += 1;
+            return;
+        }
+        let data = Arc::new(data);
+        self.grant_lease(now, &data);
+        self.peers.update(prefix, data.clone(), proof);
+        self.events
+            .push_back(ParticipantEvent::ParticipantChanged(data));
+        self.reroute(prefix);
+    }
+
+    pub(super) fn grant_lease(&mut self, now: Instant, data: &ParticipantData) {
+        let span = data.lease.min(self.config.limits.lease_max);
+        self.leases.grant(now, data.prefix, span);
+    }
+
+    /// A participant, or somebody in its name, said goodbye.
+    fn handle_goodbye(&mut self, from: Option<Locator>, prefix: GuidPrefix, data: &Data) {
+        let key = data
+            .inline_qos
+            .key_hash()
+            .map(crate::id::Guid::from_bytes)
+            .or_else(|| ParticipantData::parse_key(data.payload));
+        if key.is_some_and(|guid| guid.prefix != prefix) {
+            self.stats.impersonation += 1;
+            return;
+        }
+        self.candidates.take(prefix);
+        let Some(known) = self.peers.data(prefix) else {
+            return;
+        };
+        if proof(from, &known.metatraffic_unicast, &self.config.reach) == Proof::None {
+            self.stats.impersonation += 1;
+            return;
+        }
+        self.lose(prefix, LostReason::Goodbye);
+    }
+
+    /// A message addressed to us came from a candidate: it exists, and hears
+    /// us. If it came from an announced address, it becomes a participant.
+    pub(super) fn promote(&mut self, now: Instant, from: Option<Locator>, prefix: GuidPrefix) {
+        let Some(candidate) = self.candidates.find(prefix) else {
+            return;
+        };
+        let announced = &candidate.data.metatraffic_unicast;
+        let proof = proof(from, announced, &self.config.reach);
+        if proof == Proof::None {
+            return;
+        }
+        if self.peers.len() >= self.config.limits.participants {
+            self.stats.participants_refused += 1;
+            return;
+        }
+        let Some(candidate) = self.candidates.take(prefix) else {
+            return;
+        };
+        self.grant_lease(now, &candidate.data);
+        self.meet(now, candidate.data, proof);
+    }
+
+    /// Sends the periodic announcement, when due, to the configured places and
+    /// to those participants that do not listen there.
+    pub(super) fn transmit_announcements(&mut self, now: Instant, out: &mut Outbox) {
+        if out.is_full() || !self.announcer.take_due(now) {
+            return;
+        }
+        self.stats.announcements_sent += 1;
+        let targets = &self.announce_to;
+        if !targets.is_empty() {
+            self.write_announcement(targets, None, None, out);
+        }
+        for (prefix, route) in self.peers.not_listening_at(targets) {
+            self.write_announcement(&route.locators, Some(prefix), None, out);
+        }
+    }
+
+    /// Answers candidates directly, so that they need not wait for our period,
+    /// together with a heartbeat that asks them to show themselves even if
+    /// they have known us for long.
+    pub(super) fn transmit_answers(&mut self, now: Instant, out: &mut Outbox) {
+        let bytes = self.announcer.change().0.len() + ANSWER_OVERHEAD_BYTES;
+        let limits = self.config.limits;
+        while !out.is_full()
+            && let Some((prefix, route)) =
+                self.candidates
+                    .next_answer(now, &limits, bytes, &mut self.stats.answers_withheld)
+        {
+            self.stats.announcements_sent += 1;
+            let probe = self.sedp.publications.probe();
+            self.write_announcement(&route.locators, Some(prefix), Some(probe), out);
+        }
+    }
+
+    fn write_announcement(
+        &self,
+        to: &Arc<[Locator]>,
+        destination: Option<GuidPrefix>,
+        probe: Option<Heartbeat>,
+        out: &mut Outbox,
+    ) {
+        let (payload, sequence) = self.announcer.change();
+        let mut message = out.begin(self.config.prefix, to, DATAGRAM_BYTES);
+        if let Some(prefix) = destination {
+            message.info_destination(prefix);
+        }
+        message.data(&spdp::head(sequence), payload);
+        if let Some(probe) = probe {
+            message.heartbeat(&probe);
+        }
+        message.finish();
+    }
+
+    /// Asks participants whose address somebody else took whether they live.
+    pub(super) fn transmit_probes(&mut self, now: Instant, out: &mut Outbox) {
+        while !out.is_full()
+            && let Some((prefix, route)) = self.peers.next_probe(now)
+        {
+            let mut message = out.begin(self.config.prefix, &route.locators, DATAGRAM_BYTES);
+            message.info_destination(prefix);
+            message.heartbeat(&self.sedp.publications.probe());
+            message.finish();
+        }
+    }
+
+    /// Sends the SPDP dispose to everybody who may know us.
+    pub(super) fn transmit_goodbye(&mut self, out: &mut Outbox) {
+        let (_, sequence) = self.announcer.change();
+        let guid = self.config.prefix.with(EntityId::PARTICIPANT);
+        let head = spdp::goodbye_head(sequence.next(), guid);
+        let payload = ParticipantData::encode_key(self.config.prefix);
+        let groups = core::iter::once(self.announce_to.clone());
+        let peers = self
+            .peers
+            .routes()
+            .map(|route: &Route| route.locators.clone());
+        for to in groups.chain(peers).filter(|to| !to.is_empty()) {
+            let mut message = out.begin(self.config.prefix, &to, DATAGRAM_BYTES);
+            message.data(&head, &payload);
+            message.finish();
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Participants that only claim to exist.
+//!
+//! Anyone can announce a participant at somebody else's address and let us do
+//! the shooting (CVE-2021-38425 and its siblings in five stacks). So a newcomer
+//! is a candidate first: it gets no proxies, no events, and at most three times
+//! the bytes it sent us, at doubling pauses. It becomes a participant when a
+//! message addressed to us comes back from an address it announced.
+//!
+//! The table is small. When it is full, the source address with the most
+//! claims loses one, so that a flood from one place does not keep others out.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::discovery::data::ParticipantData;
+use crate::id::GuidPrefix;
+use crate::locator::{Locator, Reach, Route};
+use crate::time::{Duration, Instant};
+
+use super::config::ParticipantLimits;
+
+/// The first pause between answers to one candidate; doubles up to
+/// [`LAST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LAST_PAUSE: Duration = Duration::from_secs(3);
+
+/// One claim.
+pub(super) struct Candidate {
+    pub(super) data: Arc<ParticipantData>,
+    pub(super) from: Option<Locator>,
+    pub(super) route: Route,
+    received_bytes: usize,
+    sent_bytes: usize,
+    /// When it last announced itself.
+    seen: Instant,
+    tries: u32,
+    next_try: Instant,
+}
+
+/// All claims, at most `limits.candidates`.
+#[derive(Default)]
+pub(super) struct Candidates {
+    list: Vec<Candidate>,
+}
+
+impl Candidates {
+    /// Notes an announcement of `bytes` bytes. True if another candidate had
+    /// to make room.
+    pub(super) fn note(
+        &mut self,
+        now: Instant,
+        limits: &ParticipantLimits,
+        data: Arc<ParticipantData>,
+        from: Option<Locator>,
+        route: Route,
+        bytes: usize,
+    ) -> bool {
+        if let Some(known) = self.find_mut(data.prefix) {
+            known.data = data;
+            known.from = from;
+            known.route = route;
+            known.seen = now;
+            known.received_bytes = known.received_bytes.saturating_add(bytes);
+            known.next_try = known.next_try.min(now + pause(known.tries));
+            return false;
+        }
+        let full = self.list.len() >= limits.candidates.max(1);
+        if full {
+            self.evict();
+        }
+        self.list.push(Candidate {
+            data,
+            from,
+            route,
+            received_bytes: bytes,
+            sent_bytes: 0,
+            seen: now,
+            tries: 0,
+            next_try: now,
+        });
+        full
+    }
+
+    /// Removes the oldest claim of the source address that has the most.
+    fn evict(&mut self) {
+        let address = |c: &Candidate| c.from.map(|from| from.address);
+        let crowd = |c: &Candidate| {
+            let same = |other: &&Candidate| address(other) == address(c);
+            self.list.iter().filter(same).count()
+        };
+        let victim = self
+            .list
+            .iter()
+            .enumerate()
+            .max_by_key(|(_, c)| (crowd(c), core::cmp::Reverse(c.seen)))
+            .map(|(index, _)| index);
+        if let Some(index) = victim {
+            self.list.remove(index);
+        }
+    }
+
+    pub(super) fn find(&self, prefix: GuidPrefix) -> Option<&Candidate> {
+        self.list.iter().find(|c| c.data.prefix == prefix)
+    }
+
+    fn find_mut(&mut self, prefix: GuidPrefix) -> Option<&mut Candidate> {
+        self.list.iter_mut().find(|c| c.data.prefix == prefix)
+    }
+
+    /// Removes one, because it answered or said goodbye.
+    pub(super) fn take(&mut self, prefix: GuidPrefix) -> Option<Candidate> {
+        let index = self.list.iter().position(|c| c.data.prefix == prefix)?;
+        Some(self.list.remove(index))
+    }
+
+    /// The next candidate that is due an answer of `bytes` bytes and can afford
+    /// it. Counts it as sent. `withheld` grows for each that can't.
+    pub(super) fn next_answer(
+        &mut self,
+        now: Instant,
+        limits: &ParticipantLimits,
+        bytes: usize,
+        withheld: &mut u64,
+    ) -> Option<(GuidPrefix, Route)> {
+        for candidate in self.list.iter_mut().filter(|c| c.next_try <= now) {
+            let budget = candidate
+                .received_bytes
+                .saturating_mul(limits.amplification);
+            let after = candidate.sent_bytes.saturating_add(bytes);
+            if after > budget {
+                *withheld += 1;
+                candidate.next_try = Instant::FAR_FUTURE;
+                continue;
+            }
+            candidate.sent_bytes = after;
+            candidate.next_try = now + pause(candidate.tries);
+            candidate.tries = candidate.tries.saturating_add(1);
+            return Some((candidate.data.prefix, candidate.route.clone()));
+        }
+        None
+    }
+
+    /// Drops those that have been silent for too long; how many.
+    pub(super) fn expire(&mut self, now: Instant, limits: &ParticipantLimits) -> usize {
+        let before = self.list.len();
+        self.list.retain(|c| c.seen + limits.candidate_age > now);
+        before - self.list.len()
+    }
+
+    pub(super) fn next_timeout(&self, limits: &ParticipantLimits) -> Option<Instant> {
+        self.list
+            .iter()
+            .map(|c| c.next_try.min(c.seen + limits.candidate_age))
+            .min()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+}
+
+fn pause(tries: u32) -> Duration {
+    let factor = 1i64 << tries.min(10);
+    FIRST_PAUSE.times(factor).min(LAST_PAUSE)
+}
+
+/// What a datagram's source address says about the locators its sender
+/// announced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Proof {
+    /// It came from this announced address.
+    Address([u8; 4]),
+    /// It came from this host, and so do the announced addresses; or the
+    /// driver can't tell where it came from.
+    Plausible,
+    /// It came from somewhere else.
+    None,
+}
+
+/// Judges the source address of a datagram.
+pub(super) fn proof(from: Option<Locator>, announced: &[Locator], reach: &Reach) -> Proof {
+    let Some((source, _)) = from.and_then(Locator::to_udp_v4) else {
+        return Proof::Plausible;
+    };
+    let addresses = announced.iter().filter_map(|l| l.to_udp_v4());
+    if addresses.clone().any(|(ip, _)| ip == source) {
+        return Proof::Address(source);
+    }
+    let ours = source[0] == 127 || reach.own.iter().any(|own| own.ip == source);
+    if ours && reach.choose(announced).same_host {
+        return Proof::Plausible;
+    }
+    Proof::None
+}
+
+/// The route to a peer: the announced address that it was seen to use, else
+/// the best guess. (Several hosts may announce the same bridge address, such
+/// as Docker's 172.17.0.1; only the source address tells them apart.)
+pub(super) fn route(reach: &Reach, announced: &[Locator], proof: Proof) -> Route {
+    if let Proof::Address(source) = proof {
+        let seen: Vec<Locator> = announced
+            .iter()
+            .copied()
+            .filter(|l| l.to_udp_v4().is_some_and(|(ip, _)| ip == source))
+            .collect();
+        let route = reach.choose(&seen);
+        if !route.locators.is_empty() {
+            return route;
+        }
+    }
+    reach.choose(announced)
+}

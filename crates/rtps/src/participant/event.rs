@@ -1,0 +1,94 @@
+//! What a [`Participant`](super::Participant) tells its owner.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::discovery::data::{EndpointData, ParticipantData};
+use crate::id::{Guid, GuidPrefix, VendorId};
+use crate::locator::Route;
+use crate::qos::{Liveliness, PolicyId};
+
+/// Why a remote participant is gone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LostReason {
+    /// It said so.
+    Goodbye,
+    /// Nothing was heard of it for its lease.
+    LeaseExpired,
+    /// Another participant took over its address, and it no longer answers.
+    Replaced,
+}
+
+/// News from discovery, in the order in which they happened.
+///
+/// A lost participant is told as `Unmatched` for every pair, then
+/// `EndpointLost` for every endpoint, then `ParticipantLost`.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ParticipantEvent {
+    /// A remote participant answered and is now spoken to.
+    ParticipantDiscovered(Arc<ParticipantData>),
+    /// Its announcement changed (user data, locators, lease).
+    ParticipantChanged(Arc<ParticipantData>),
+    /// It is gone.
+    ParticipantLost {
+        /// Who.
+        prefix: GuidPrefix,
+        /// Why.
+        reason: LostReason,
+    },
+    /// A remote writer or reader exists.
+    EndpointDiscovered(Arc<EndpointData>),
+    /// Its QoS, user data or locators changed. When it is still matched, its
+    /// writers' and readers' proxies should take the new route.
+    EndpointChanged {
+        /// Its new state.
+        remote: Arc<EndpointData>,
+        /// Where it is reached now.
+        route: Route,
+    },
+    /// It is gone.
+    EndpointLost(Guid),
+    /// Data may flow between a local and a remote endpoint.
+    Matched {
+        /// Ours.
+        local: Guid,
+        /// Theirs.
+        remote: Arc<EndpointData>,
+        /// Where it is reached. No locators means that none of its addresses
+        /// can be used from here.
+        route: Route,
+        /// Whose stack it is.
+        vendor: VendorId,
+    },
+    /// Data no longer flows.
+    Unmatched {
+        /// Ours.
+        local: Guid,
+        /// Theirs.
+        remote: Guid,
+    },
+    /// Same topic and type, but the writer offers too little. Told once per
+    /// pair and set of policies.
+    IncompatibleQos {
+        /// Ours.
+        local: Guid,
+        /// Theirs.
+        remote: Arc<EndpointData>,
+        /// The policies, most telling first.
+        policies: Vec<PolicyId>,
+    },
+    /// Same topic, another type name. Told once per pair.
+    InconsistentTopic {
+        /// Ours.
+        local: Guid,
+        /// Theirs.
+        remote: Arc<EndpointData>,
+    },
+    /// A participant asserted the liveliness of its writers of this kind.
+    LivelinessAsserted {
+        /// Who.
+        prefix: GuidPrefix,
+        /// Automatic or manual by participant.
+        kind: Liveliness,
+    },
+}

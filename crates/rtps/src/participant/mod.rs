@@ -1,0 +1,353 @@
+//! A participant: finds other participants and their endpoints, and says which
+//! of them match ours (RTPS 2.5 §8.5).
+//!
+//! It reads the built-in topics only; user data goes past it, except that every
+//! datagram renews its sender's lease ([`Participant::note_alive`]). It owns no
+//! user endpoint: it is told of them, announces them, and returns
+//! [`ParticipantEvent`]s.
+//!
+//! Endpoints of the same participant are not matched here, and our own
+//! announcements are ignored when they come back: delivery within the process
+//! is the business of the layer above, which may use
+//! [`matching::judge`](crate::matching::judge) for it.
+//!
+//! Drain order for the driver: `handle_*`, then [`Participant::poll_event`]
+//! until `None`, then [`Participant::poll_transmit`] until `false`. One call
+//! adds events for one participant's endpoints at most.
+
+mod announce;
+mod candidate;
+mod config;
+mod endpoints;
+mod event;
+mod pairing;
+mod peer;
+
+pub use config::{ParticipantConfig, ParticipantLimits, ParticipantStats};
+pub use event::{LostReason, ParticipantEvent};
+
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::discovery::channel::earliest;
+use crate::discovery::data::{EndpointData, ParticipantData};
+use crate::discovery::lease::Leases;
+use crate::discovery::liveliness::Wlp;
+use crate::discovery::sedp::Sedp;
+use crate::discovery::spdp::{self, Announcer};
+use crate::id::{EntityId, Guid, GuidPrefix, ProtocolVersion, VendorId};
+use crate::locator::Locator;
+use crate::matching::{Pairs, Verdict};
+use crate::outbox::Outbox;
+use crate::qos::Liveliness;
+use crate::receiver::Source;
+use crate::time::{Duration, Instant};
+use crate::wire::Submessage;
+
+use candidate::Candidates;
+use endpoints::Endpoints;
+use peer::Peers;
+
+/// One participant's discovery, without IO. See the module for how to drive it.
+pub struct Participant {
+    config: ParticipantConfig,
+    /// What we announce.
+    data: ParticipantData,
+    announcer: Announcer,
+    announce_to: Arc<[Locator]>,
+    candidates: Candidates,
+    peers: Peers,
+    leases: Leases,
+    sedp: Sedp,
+    wlp: Wlp,
+    locals: Endpoints,
+    remotes: Endpoints,
+    pairs: Pairs,
+    events: VecDeque<ParticipantEvent>,
+    stats: ParticipantStats,
+}
+
+impl Participant {
+    /// A participant that announces itself at once. Sends nothing by itself.
+    pub fn new(now: Instant, config: ParticipantConfig) -> Self {
+        let data = announcement(&config);
+        Self {
+            announcer: Announcer::new(now, &data, config.announce_period),
+            announce_to: Arc::from(config.announce_to.as_slice()),
+            candidates: Candidates::default(),
+            peers: Peers::default(),
+            leases: Leases::default(),
+            sedp: Sedp::new(config.prefix),
+            wlp: Wlp::new(config.prefix),
+            locals: Endpoints::default(),
+            remotes: Endpoints::default(),
+            pairs: Pairs::default(),
+            events: VecDeque::new(),
+            stats: ParticipantStats::default(),
+            data,
+            config,
+        }
+    }
+
+    /// Our identity.
+    pub fn prefix(&self) -> GuidPrefix {
+        self.config.prefix
+    }
+
+    /// What we announce of ourselves.
+    pub fn data(&self) -> &ParticipantData {
+        &self.data
+    }
+
+    /// Counters since the start.
+    pub fn stats(&self) -> &ParticipantStats {
+        &self.stats
+    }
+
+    // Network and time in.
+
+    /// Takes one submessage and its UDP source address, if known. Submessages
+    /// of user endpoints do nothing but renew the sender's lease, and those we
+    /// sent ourselves nothing at all. Never panics, whatever it holds; work is
+    /// bounded by the limits and the datagram's size.
+    pub fn handle_submessage(
+        &mut self,
+        now: Instant,
+        from: Option<Locator>,
+        source: &Source,
+        message: &Submessage,
+    ) {
+        if source.prefix == self.config.prefix {
+            return;
+        }
+        self.note_alive(source.prefix, now);
+        if let Submessage::Data(data) = message
+            && data.writer == EntityId::SPDP_WRITER
+        {
+            self.handle_announcement(now, from, source, data);
+        }
+        if source.destination == self.config.prefix {
+            self.promote(now, from, source.prefix);
+        }
+        if self.sedp.publications.handle(now, source, message)
+            || self.sedp.subscriptions.handle(now, source, message)
+        {
+            while let Some(news) = self.sedp.poll_news() {
+                self.handle_news(news);
+            }
+        } else if self.wlp.channel.handle(now, source, message) {
+            self.tell_assertions();
+        }
+    }
+
+    /// A datagram of this participant arrived, with whatever content. Cheap:
+    /// meant to be called for every datagram.
+    pub fn note_alive(&mut self, prefix: GuidPrefix, now: Instant) {
+        self.leases.renew(now, prefix);
+    }
+
+    /// Lets time pass. Early and repeated calls do nothing.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        for prefix in self.leases.take_expired(now) {
+            self.lose(prefix, LostReason::LeaseExpired);
+        }
+        for prefix in self.peers.take_silent_suspects(now, &self.leases) {
+            self.lose(prefix, LostReason::Replaced);
+        }
+        let silent = self.candidates.expire(now, &self.config.limits);
+        self.stats.candidates_expired += silent as u64;
+        self.wlp.handle_timeout(now);
+        self.wlp.channel.handle_timeout(now);
+        self.sedp.publications.handle_timeout(now);
+        self.sedp.subscriptions.handle_timeout(now);
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout) and
+    /// [`poll_transmit`](Self::poll_transmit) at the latest.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        [
+            Some(self.announcer.next_timeout()),
+            self.candidates.next_timeout(&self.config.limits),
+            self.leases.next_timeout(),
+            self.peers.next_timeout(),
+            self.wlp.next_timeout(),
+            self.wlp.channel.next_timeout(),
+            self.sedp.publications.next_timeout(),
+            self.sedp.subscriptions.next_timeout(),
+        ]
+        .into_iter()
+        .fold(None, earliest)
+    }
+
+    // Commands of the application.
+
+    /// Announces a writer of ours and matches it with the readers known; or,
+    /// if it was added before, tells its new QoS or user data.
+    pub fn add_writer(&mut self, now: Instant, data: EndpointData) {
+        debug_assert!(data.guid.entity.is_writer(), "{} is no writer", data.guid);
+        self.add_endpoint(now, data);
+    }
+
+    /// Announces a reader of ours and matches it with the writers known; or,
+    /// if it was added before, tells its new QoS or user data.
+    pub fn add_reader(&mut self, now: Instant, data: EndpointData) {
+        debug_assert!(data.guid.entity.is_reader(), "{} is no reader", data.guid);
+        self.add_endpoint(now, data);
+    }
+
+    fn add_endpoint(&mut self, now: Instant, data: EndpointData) {
+        debug_assert_eq!(data.guid.prefix, self.config.prefix);
+        let data = Arc::new(data);
+        let old = self.locals.insert(data.clone());
+        if old.is_some_and(|old| old.topic != data.topic) {
+            self.unpair_local(data.guid);
+        }
+        self.sedp.publish(now, &data);
+        self.update_automatic_lease(now);
+        self.pair_local(&data);
+    }
+
+    /// Takes back a writer or reader of ours; `Unmatched` is told for each of
+    /// its matches. Unknown ones are ignored.
+    pub fn remove_endpoint(&mut self, now: Instant, guid: Guid) {
+        if self.locals.remove(guid).is_none() {
+            return;
+        }
+        self.sedp.retract(now, guid);
+        self.unpair_local(guid);
+        self.update_automatic_lease(now);
+    }
+
+    /// Announces other user data from now on.
+    pub fn update_user_data(&mut self, now: Instant, user_data: Vec<u8>) {
+        if self.config.user_data == user_data {
+            return;
+        }
+        self.config.user_data = user_data;
+        self.data = announcement(&self.config);
+        self.announcer.update(now, &self.data);
+    }
+
+    /// Announces other addresses from now on, for instance because an interface
+    /// came or went, and chooses the routes to all peers anew.
+    pub fn update_reach(&mut self, now: Instant, change: impl FnOnce(&mut ParticipantConfig)) {
+        change(&mut self.config);
+        self.announce_to = Arc::from(self.config.announce_to.as_slice());
+        self.data = announcement(&self.config);
+        self.announcer.update(now, &self.data);
+        for prefix in self.peers.prefixes() {
+            self.reroute(prefix);
+        }
+    }
+
+    /// The application asserts the liveliness of its writers whose liveliness
+    /// is manual by participant. Other kinds need no call here.
+    pub fn assert_liveliness(&mut self, now: Instant, kind: Liveliness) {
+        self.wlp.assert(now, kind);
+    }
+
+    fn update_automatic_lease(&mut self, now: Instant) {
+        let shortest: Option<Duration> = self
+            .locals
+            .iter()
+            .filter(|e| e.guid.entity.is_writer())
+            .filter(|e| e.qos.liveliness == Liveliness::Automatic)
+            .map(|e| e.qos.lease_duration)
+            .filter(|lease| !lease.is_infinite())
+            .min();
+        self.wlp.set_automatic_lease(now, shortest);
+    }
+
+    // News and datagrams out.
+
+    /// The next event. Drain after each call of `handle_*`.
+    pub fn poll_event(&mut self) -> Option<ParticipantEvent> {
+        self.events.pop_front()
+    }
+
+    /// Puts datagrams into `out`; true if there are more.
+    pub fn poll_transmit(&mut self, now: Instant, out: &mut Outbox) -> bool {
+        self.transmit_announcements(now, out);
+        self.transmit_answers(now, out);
+        self.transmit_probes(now, out);
+        let publications = self.sedp.publications.poll_transmit(now, out);
+        let subscriptions = self.sedp.subscriptions.poll_transmit(now, out);
+        let liveliness = self.wlp.channel.poll_transmit(now, out);
+        publications || subscriptions || liveliness || out.is_full()
+    }
+
+    /// Says goodbye: takes back all endpoints and the participant itself, so
+    /// that peers need not wait for the lease. Best effort; the participant
+    /// should not be used afterwards.
+    pub fn farewell(&mut self, now: Instant, out: &mut Outbox) {
+        let locals: Vec<Guid> = self.locals.iter().map(|e| e.guid).collect();
+        for guid in locals {
+            self.sedp.retract(now, guid);
+        }
+        self.sedp.publications.poll_transmit(now, out);
+        self.sedp.subscriptions.poll_transmit(now, out);
+        self.transmit_goodbye(out);
+    }
+
+    // What is known, for people who ask why.
+
+    /// The participants that are spoken to.
+    pub fn participants(&self) -> impl Iterator<Item = &Arc<ParticipantData>> {
+        self.peers.iter()
+    }
+
+    /// The remote endpoints, matched or not.
+    pub fn endpoints(&self) -> impl Iterator<Item = &Arc<EndpointData>> {
+        self.remotes.iter()
+    }
+
+    /// Our endpoints.
+    pub fn local_endpoints(&self) -> impl Iterator<Item = &Arc<EndpointData>> {
+        self.locals.iter()
+    }
+
+    /// One endpoint, ours or remote.
+    pub fn endpoint(&self, guid: Guid) -> Option<&Arc<EndpointData>> {
+        self.remotes.find(guid).or_else(|| self.locals.find(guid))
+    }
+
+    /// How a local endpoint stands to each remote one on its topic.
+    pub fn verdicts(&self, local: Guid) -> impl Iterator<Item = (Guid, &Verdict)> {
+        self.pairs.of_local(local)
+    }
+
+    /// When a participant was last heard; `None` if it is not spoken to.
+    pub fn heard(&self, prefix: GuidPrefix) -> Option<Instant> {
+        self.leases.heard(prefix)
+    }
+
+    /// How many participants claim to exist but have not answered.
+    pub fn candidate_count(&self) -> usize {
+        self.candidates.len()
+    }
+}
+
+/// Our announcement.
+fn announcement(config: &ParticipantConfig) -> ParticipantData {
+    ParticipantData {
+        prefix: config.prefix,
+        version: ProtocolVersion::OURS,
+        vendor: VendorId::PTEROS,
+        domain_id: Some(config.domain_id),
+        domain_tag: None,
+        builtin_endpoints: spdp::OUR_ENDPOINTS,
+        builtin_qos: 0,
+        metatraffic_unicast: config.metatraffic_unicast.clone(),
+        metatraffic_multicast: config.metatraffic_multicast.clone(),
+        default_unicast: config.default_unicast.clone(),
+        default_multicast: Vec::new(),
+        lease: config.lease,
+        manual_liveliness_count: 0,
+        user_data: config.user_data.clone(),
+        entity_name: config.entity_name.clone(),
+        properties: config.properties.clone(),
+        expects_inline_qos: false,
+        security_tokens: Vec::new(),
+    }
+}

@@ -1,0 +1,214 @@
+//! Meeting and losing participants, endpoints and pairs of endpoints.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::discovery::data::{EndpointData, ParticipantData};
+use crate::discovery::sedp::News;
+use crate::id::{Guid, GuidPrefix};
+use crate::locator::Route;
+use crate::matching::{Verdict, judge};
+use crate::time::Instant;
+
+use super::candidate::Proof;
+use super::peer::Peer;
+use super::{LostReason, Participant, ParticipantEvent};
+
+impl Participant {
+    /// Starts speaking to a participant.
+    pub(super) fn meet(&mut self, now: Instant, data: Arc<ParticipantData>, proof: Proof) {
+        let peer = Peer::new(data.clone(), proof, &self.config.reach);
+        self.sedp.publications.meet(now, &data, &peer.metatraffic);
+        self.sedp.subscriptions.meet(now, &data, &peer.metatraffic);
+        self.wlp.channel.meet(now, &data, &peer.metatraffic);
+        self.peers.insert(now, peer);
+        self.events
+            .push_back(ParticipantEvent::ParticipantDiscovered(data));
+    }
+
+    /// Forgets a participant and all that was its.
+    pub(super) fn lose(&mut self, prefix: GuidPrefix, reason: LostReason) {
+        self.leases.revoke(prefix);
+        if self.peers.remove(prefix).is_none() {
+            return;
+        }
+        self.sedp.publications.part(prefix);
+        self.sedp.subscriptions.part(prefix);
+        self.wlp.channel.part(prefix);
+        let gone: Vec<Guid> = self.remotes.of(prefix).map(|e| e.guid).collect();
+        for guid in &gone {
+            self.unpair_remote(*guid);
+        }
+        for guid in gone {
+            self.remotes.remove(guid);
+            self.events.push_back(ParticipantEvent::EndpointLost(guid));
+        }
+        self.events
+            .push_back(ParticipantEvent::ParticipantLost { prefix, reason });
+    }
+
+    /// Chooses the routes to a participant anew and tells who is affected.
+    pub(super) fn reroute(&mut self, prefix: GuidPrefix) {
+        let Some(peer) = self.peers.reroute(prefix, &self.config.reach) else {
+            return;
+        };
+        for channel in [
+            &mut self.sedp.publications,
+            &mut self.sedp.subscriptions,
+            &mut self.wlp.channel,
+        ] {
+            channel.reroute(prefix, &peer.metatraffic);
+        }
+        for remote in self.remotes.of(prefix) {
+            let route = peer.route_to(remote, &self.config.reach);
+            let remote = remote.clone();
+            self.events
+                .push_back(ParticipantEvent::EndpointChanged { remote, route });
+        }
+    }
+
+    /// A change of a peer's SEDP arrived.
+    pub(super) fn handle_news(&mut self, news: News) {
+        match news {
+            News::Endpoint(data) => self.handle_endpoint(data),
+            News::Gone(guid) => {
+                if self.remotes.find(guid).is_some() {
+                    self.unpair_remote(guid);
+                    self.remotes.remove(guid);
+                    self.events.push_back(ParticipantEvent::EndpointLost(guid));
+                }
+            }
+            News::Malformed => self.stats.malformed += 1,
+            News::Impersonation => self.stats.impersonation += 1,
+        }
+    }
+
+    fn handle_endpoint(&mut self, data: EndpointData) {
+        let guid = data.guid;
+        let Some(peer) = self.peers.find(guid.prefix) else {
+            return;
+        };
+        let route = peer.route_to(&data, &self.config.reach);
+        let old = self.remotes.find(guid);
+        if old.is_some_and(|old| **old == data) {
+            return;
+        }
+        let limits = &self.config.limits;
+        if old.is_none()
+            && (self.remotes.len() >= limits.endpoints
+                || self.remotes.of(guid.prefix).count() >= limits.endpoints_per_participant)
+        {
+            self.stats.endpoints_refused += 1;
+            return;
+        }
+        if old.is_some_and(|old| old.topic != data.topic) {
+            self.unpair_remote(guid);
+        }
+        let remote = Arc::new(data);
+        let known = self.remotes.insert(remote.clone()).is_some();
+        self.events.push_back(if known {
+            ParticipantEvent::EndpointChanged {
+                remote: remote.clone(),
+                route,
+            }
+        } else {
+            ParticipantEvent::EndpointDiscovered(remote.clone())
+        });
+        let locals = self.opposite(&remote, true);
+        for local in locals {
+            self.pair(&local, &remote);
+        }
+    }
+
+    /// Those on the same topic at the other end, ours or remote.
+    fn opposite(&self, one: &EndpointData, ours: bool) -> Vec<Arc<EndpointData>> {
+        let set = if ours { &self.locals } else { &self.remotes };
+        set.on_topic(&one.topic, !one.guid.entity.is_writer())
+            .cloned()
+            .collect()
+    }
+
+    /// Matches a local endpoint with all remote ones on its topic.
+    pub(super) fn pair_local(&mut self, local: &Arc<EndpointData>) {
+        for remote in self.opposite(local, false) {
+            self.pair(local, &remote);
+        }
+    }
+
+    /// Judges a pair and tells what changed.
+    fn pair(&mut self, local: &Arc<EndpointData>, remote: &Arc<EndpointData>) {
+        let verdict = if local.guid.entity.is_writer() {
+            judge(local, remote)
+        } else {
+            judge(remote, local)
+        };
+        let Some(before) = self.pairs.note(local.guid, remote.guid, &verdict) else {
+            return;
+        };
+        let (local, remote) = (local.guid, remote.clone());
+        if before == Some(Verdict::Matched) {
+            self.events.push_back(ParticipantEvent::Unmatched {
+                local,
+                remote: remote.guid,
+            });
+        }
+        let event = match verdict {
+            Verdict::Matched => {
+                let Some((route, vendor)) = self.way_to(&remote) else {
+                    return;
+                };
+                ParticipantEvent::Matched {
+                    local,
+                    remote,
+                    route,
+                    vendor,
+                }
+            }
+            Verdict::Incompatible(policies) => ParticipantEvent::IncompatibleQos {
+                local,
+                remote,
+                policies,
+            },
+            Verdict::InconsistentType => ParticipantEvent::InconsistentTopic { local, remote },
+            Verdict::OtherPartition => return,
+        };
+        self.events.push_back(event);
+    }
+
+    fn way_to(&self, remote: &EndpointData) -> Option<(Route, crate::id::VendorId)> {
+        let peer = self.peers.find(remote.guid.prefix)?;
+        let route = peer.route_to(remote, &self.config.reach);
+        Some((route, peer.data.vendor))
+    }
+
+    /// Ends all pairs of a local endpoint.
+    pub(super) fn unpair_local(&mut self, local: Guid) {
+        for remote in self.pairs.forget_local(local) {
+            self.events
+                .push_back(ParticipantEvent::Unmatched { local, remote });
+        }
+    }
+
+    /// Ends all pairs of a remote endpoint.
+    fn unpair_remote(&mut self, remote: Guid) {
+        let Some(data) = self.remotes.find(remote).cloned() else {
+            return;
+        };
+        for local in self.opposite(&data, true) {
+            if self.pairs.forget(local.guid, remote) {
+                self.events.push_back(ParticipantEvent::Unmatched {
+                    local: local.guid,
+                    remote,
+                });
+            }
+        }
+    }
+
+    /// Hands on what peers assert about their liveliness.
+    pub(super) fn tell_assertions(&mut self) {
+        while let Some((prefix, kind)) = self.wlp.poll_assertion() {
+            self.events
+                .push_back(ParticipantEvent::LivelinessAsserted { prefix, kind });
+        }
+    }
+}

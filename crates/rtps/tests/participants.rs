@@ -1,0 +1,546 @@
+//! Discovery between two to five participants on a wire in memory: they find
+//! each other, match, notice changes and deaths, and stay within budget,
+//! whatever the wire does.
+
+mod domain;
+
+use domain::{Domain, GROUP, address, config, endpoint, prefix};
+use pteros_rtps::id::{EntityId, Guid};
+use pteros_rtps::locator::Locator;
+use pteros_rtps::participant::{LostReason, ParticipantEvent};
+use pteros_rtps::qos::{Durability, EndpointQos, Liveliness, PolicyId, Reliability};
+use pteros_rtps::time::Duration;
+
+fn secs(count: i64) -> Duration {
+    Duration::from_secs(count)
+}
+
+fn millis(count: i64) -> Duration {
+    Duration::from_millis(count)
+}
+
+/// The reasons for which a node lost participants, in order.
+fn losses(domain: &Domain, node: usize) -> Vec<LostReason> {
+    let reason = |event: &ParticipantEvent| match event {
+        ParticipantEvent::ParticipantLost { reason, .. } => Some(*reason),
+        _ => None,
+    };
+    domain.nodes[node]
+        .events
+        .iter()
+        .filter_map(reason)
+        .collect()
+}
+
+fn count(domain: &Domain, node: usize, wanted: impl Fn(&ParticipantEvent) -> bool) -> usize {
+    let events = &domain.nodes[node].events;
+    events.iter().filter(|event| wanted(event)).count()
+}
+
+#[test]
+fn a_talker_and_a_listener_match_within_ten_milliseconds_and_once() {
+    let mut domain = Domain::new(1);
+    domain.join(config(0, 0));
+    let writer = domain.add_writer(0, "rt/chatter", EndpointQos::default());
+    domain.run_for(secs(2));
+    domain.join(config(1, 0));
+    let reader = domain.add_reader(1, "rt/chatter", EndpointQos::default());
+    domain.run_for(millis(10));
+    assert_eq!(domain.matches(0), [(writer, reader)]);
+    assert_eq!(domain.matches(1), [(reader, writer)]);
+    domain.run_for(secs(60));
+    assert_eq!(domain.matches(0).len() + domain.matches(1).len(), 2);
+    assert!(losses(&domain, 0).is_empty() && losses(&domain, 1).is_empty());
+    let route = domain.nodes[0].events.iter().find_map(|event| match event {
+        ParticipantEvent::Matched { route, .. } => Some(route.locators.to_vec()),
+        _ => None,
+    });
+    assert_eq!(route, Some(vec![Locator::udp_v4([10, 0, 0, 2], 7411)]));
+}
+
+#[test]
+fn five_participants_agree_on_the_graph_though_a_third_of_all_datagrams_is_lost() {
+    for seed in 1..=20 {
+        let mut domain = Domain::new(seed);
+        domain.loss = 30;
+        domain.duplication = 20;
+        for node in 0..5 {
+            domain.join(config(node, 0));
+            for topic in 0..10 {
+                domain.add_writer(node, &format!("rt/{topic}"), EndpointQos::default());
+                domain.add_reader(node, &format!("rt/{topic}"), EndpointQos::default());
+            }
+            domain.run_for(millis(300));
+        }
+        domain.run_for(secs(12));
+        for node in 0..5 {
+            let machine = &domain.nodes[node].machine;
+            assert_eq!(machine.participants().count(), 4, "seed {seed}");
+            assert_eq!(machine.endpoints().count(), 80, "seed {seed}");
+            // Ten readers and ten writers, each with the four others' one.
+            assert_eq!(domain.matches(node).len(), 80, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn an_idle_domain_is_quiet_but_for_announcements() {
+    let mut domain = Domain::met(5);
+    for node in 0..5 {
+        domain.add_writer(node, "rt/a", EndpointQos::default());
+        domain.add_reader(node, "rt/a", EndpointQos::default());
+    }
+    domain.run_for(secs(5));
+    domain.datagrams = 0;
+    domain.run_for(secs(300));
+    let per_node = domain.datagrams / 5;
+    assert!((95..=115).contains(&per_node), "{per_node} in 300 s");
+}
+
+#[test]
+fn a_deleted_endpoint_is_gone_everywhere_even_through_loss() {
+    let mut domain = Domain::met(3);
+    let reader = domain.add_reader(1, "rt/a", EndpointQos::default());
+    let other = domain.add_reader(2, "rt/a", EndpointQos::default());
+    let writer = domain.add_writer(0, "rt/a", EndpointQos::default());
+    domain.run_for(millis(100));
+    assert_eq!(domain.matches(0).len(), 2);
+    domain.loss = 40;
+    domain.remove(0, writer);
+    domain.run_for(secs(5));
+    domain.loss = 0;
+    for node in [1, 2] {
+        assert!(domain.matches(node).is_empty());
+        assert!(
+            domain.nodes[node]
+                .events
+                .contains(&ParticipantEvent::EndpointLost(writer))
+        );
+    }
+    assert!(domain.matches(0).is_empty());
+    // Who comes later hears nothing of it, and of those that remain.
+    domain.join(config(3, 0));
+    domain.run_for(secs(1));
+    let known: Vec<Guid> = domain.nodes[3]
+        .machine
+        .endpoints()
+        .map(|e| e.guid)
+        .collect();
+    assert_eq!(known, [reader, other]);
+    assert_eq!(
+        count(&domain, 3, |e| matches!(
+            e,
+            ParticipantEvent::EndpointDiscovered(_)
+        )),
+        2
+    );
+}
+
+#[test]
+fn a_goodbye_ends_everything_at_once() {
+    let mut domain = Domain::met(2);
+    domain.add_reader(1, "rt/a", EndpointQos::default());
+    domain.add_writer(0, "rt/a", EndpointQos::default());
+    domain.run_for(millis(100));
+    domain.leave(0);
+    domain.run_for(millis(1));
+    assert!(domain.matches(1).is_empty());
+    assert_eq!(losses(&domain, 1), [LostReason::Goodbye]);
+    assert_eq!(domain.nodes[1].machine.endpoints().count(), 0);
+}
+
+#[test]
+fn a_silent_death_is_noticed_when_the_lease_ends_and_not_before() {
+    let mut domain = Domain::met(2);
+    domain.add_reader(1, "rt/a", EndpointQos::default());
+    domain.add_writer(0, "rt/a", EndpointQos::default());
+    domain.run_for(secs(7));
+    domain.nodes[0].dead = true;
+    domain.run_for(secs(16));
+    assert_eq!(domain.matches(1).len(), 1);
+    domain.run_for(secs(5));
+    assert!(domain.matches(1).is_empty());
+    assert_eq!(losses(&domain, 1), [LostReason::LeaseExpired]);
+}
+
+#[test]
+fn any_traffic_renews_a_lease() {
+    let mut domain = Domain::new(1);
+    domain.join(config(0, 0));
+    let mut rare = config(1, 0);
+    rare.announce_period = secs(1000);
+    domain.join(rare);
+    domain.run_for(secs(1));
+    for _ in 0..10 {
+        domain.run_for(secs(15));
+        let now = domain.now;
+        domain.nodes[0].machine.note_alive(prefix(1, 0), now);
+    }
+    assert!(losses(&domain, 0).is_empty());
+    domain.run_for(secs(21));
+    assert_eq!(losses(&domain, 0), [LostReason::LeaseExpired]);
+}
+
+#[test]
+fn a_restart_at_the_same_address_is_a_new_participant_and_the_old_one_goes_soon() {
+    let mut domain = Domain::met(2);
+    let reader = domain.add_reader(1, "rt/a", EndpointQos::default());
+    domain.add_writer(0, "rt/a", EndpointQos::default());
+    domain.run_for(millis(100));
+    domain.nodes[0].dead = true;
+    let again = domain.join(config(0, 1));
+    let writer = domain.add_writer(again, "rt/a", EndpointQos::default());
+    domain.run_for(millis(20));
+    assert!(domain.matches(1).contains(&(reader, writer)));
+    domain.run_for(secs(4));
+    assert_eq!(losses(&domain, 1), [LostReason::Replaced]);
+    assert_eq!(domain.matches(1), [(reader, writer)]);
+}
+
+#[test]
+fn participants_that_share_a_socket_are_not_taken_for_restarts() {
+    let mut domain = Domain::met(2);
+    for generation in 1..4 {
+        domain.join(config(0, generation));
+        domain.run_for(secs(1));
+    }
+    domain.run_for(secs(30));
+    assert_eq!(domain.nodes[1].machine.participants().count(), 4);
+    assert!(losses(&domain, 1).is_empty());
+}
+
+#[test]
+fn one_sided_loss_with_unequal_leases_is_rediscovered_with_all_endpoints() {
+    for seed in 1..=10 {
+        let mut domain = Domain::new(seed);
+        let mut short = config(0, 0);
+        short.lease = secs(5);
+        let mut long = config(1, 0);
+        long.lease = secs(100);
+        domain.join(short);
+        domain.join(long);
+        let writer = domain.add_writer(0, "rt/a", EndpointQos::default());
+        let reader = domain.add_reader(1, "rt/a", EndpointQos::default());
+        domain.run_for(secs(1));
+        // Node 1 forgets node 0 after 5 s; node 0 remembers node 1.
+        domain.cuts = vec![(0, 1), (1, 0)];
+        domain.run_for(secs(8));
+        assert!(domain.matches(1).is_empty());
+        assert_eq!(domain.matches(0).len(), 1);
+        domain.cuts.clear();
+        domain.loss = 20;
+        domain.run_for(secs(8));
+        assert_eq!(domain.matches(1), [(reader, writer)], "seed {seed}");
+        assert_eq!(domain.matches(0), [(writer, reader)], "seed {seed}");
+    }
+}
+
+#[test]
+fn a_deaf_participant_recovers_when_it_hears_again() {
+    let mut domain = Domain::met(2);
+    domain.add_writer(0, "rt/a", EndpointQos::default());
+    domain.cuts = vec![(0, 1)];
+    domain.add_reader(1, "rt/a", EndpointQos::default());
+    domain.run_for(secs(30));
+    assert_eq!(losses(&domain, 1), [LostReason::LeaseExpired]);
+    domain.cuts.clear();
+    domain.run_for(secs(6));
+    assert_eq!(domain.matches(1).len(), 1);
+    assert_eq!(domain.matches(0).len(), 1);
+}
+
+#[test]
+fn incompatible_qos_is_told_once_on_both_sides_with_the_policies() {
+    let mut domain = Domain::met(2);
+    let best_effort = EndpointQos {
+        reliability: Reliability::BestEffort,
+        ..EndpointQos::default()
+    };
+    let demanding = EndpointQos {
+        durability: Durability::TransientLocal,
+        ..EndpointQos::default()
+    };
+    let writer = domain.add_writer(0, "rt/scan", best_effort);
+    let reader = domain.add_reader(1, "rt/scan", demanding);
+    domain.run_for(secs(10));
+    for (node, local, remote) in [(0, writer, reader), (1, reader, writer)] {
+        let told: Vec<_> = domain.nodes[node]
+            .events
+            .iter()
+            .filter_map(|event| match event {
+                ParticipantEvent::IncompatibleQos {
+                    local,
+                    remote,
+                    policies,
+                } => Some((*local, remote.guid, policies.clone())),
+                _ => None,
+            })
+            .collect();
+        let policies = vec![PolicyId::Reliability, PolicyId::Durability];
+        assert_eq!(told, [(local, remote, policies)]);
+        assert!(domain.matches(node).is_empty());
+    }
+}
+
+#[test]
+fn another_type_name_is_an_inconsistent_topic_and_another_partition_is_nothing() {
+    let mut domain = Domain::met(2);
+    domain.add_writer(0, "rt/a", EndpointQos::default());
+    let guid = domain.new_guid(1, EntityId::KIND_READER_NO_KEY);
+    domain.write_endpoint(1, endpoint(guid, "rt/a", "Other", EndpointQos::default()));
+    let elsewhere = EndpointQos {
+        partition: vec!["elsewhere".into()],
+        ..EndpointQos::default()
+    };
+    domain.add_reader(1, "rt/a", elsewhere);
+    domain.run_for(secs(1));
+    for node in 0..2 {
+        let inconsistent =
+            |e: &ParticipantEvent| matches!(e, ParticipantEvent::InconsistentTopic { .. });
+        let incompatible =
+            |e: &ParticipantEvent| matches!(e, ParticipantEvent::IncompatibleQos { .. });
+        assert_eq!(count(&domain, node, inconsistent), 1);
+        assert_eq!(count(&domain, node, incompatible), 0);
+        assert!(domain.matches(node).is_empty());
+    }
+}
+
+#[test]
+fn changed_qos_ends_a_match_or_makes_one() {
+    let mut domain = Domain::met(2);
+    let writer = domain.add_writer(0, "rt/a", EndpointQos::default());
+    let reader = domain.add_reader(1, "rt/a", EndpointQos::default());
+    domain.run_for(millis(100));
+    assert_eq!(domain.matches(1), [(reader, writer)]);
+    let slow = EndpointQos {
+        deadline: secs(1),
+        ..EndpointQos::default()
+    };
+    domain.write_endpoint(1, endpoint(reader, "rt/a", "T", slow.clone()));
+    domain.run_for(millis(100));
+    assert!(domain.matches(0).is_empty() && domain.matches(1).is_empty());
+    domain.write_endpoint(0, endpoint(writer, "rt/a", "T", slow));
+    domain.run_for(millis(100));
+    assert_eq!(domain.matches(0), [(writer, reader)]);
+    assert_eq!(domain.matches(1), [(reader, writer)]);
+}
+
+#[test]
+fn changed_user_data_is_told_without_a_new_match() {
+    let mut domain = Domain::met(2);
+    let writer = domain.add_writer(0, "rt/a", EndpointQos::default());
+    domain.add_reader(1, "rt/a", EndpointQos::default());
+    domain.run_for(millis(100));
+    let marked = EndpointQos {
+        user_data: b"typehash=RIHS01_00;".to_vec(),
+        ..EndpointQos::default()
+    };
+    domain.write_endpoint(0, endpoint(writer, "rt/a", "T", marked));
+    let now = domain.now;
+    let machine = &mut domain.nodes[0].machine;
+    machine.update_user_data(now, b"enclave=/other;".to_vec());
+    domain.run_for(millis(100));
+    assert_eq!(domain.matches(1).len(), 1);
+    let changed = |e: &ParticipantEvent| match e {
+        ParticipantEvent::EndpointChanged { remote, .. } => remote.qos.user_data.len() == 19,
+        ParticipantEvent::ParticipantChanged(data) => data.user_data == b"enclave=/other;",
+        _ => false,
+    };
+    // One for the endpoint, one for the participant.
+    assert_eq!(count(&domain, 1, changed), 2);
+}
+
+#[test]
+fn spoofed_announcements_cost_little_send_little_and_evict_nobody() {
+    let mut domain = Domain::met(3);
+    domain.add_writer(1, "rt/a", EndpointQos::default());
+    domain.add_reader(0, "rt/a", EndpointQos::default());
+    domain.run_for(secs(3));
+    domain.sent.clear();
+    let victim = Locator::udp_v4([10, 0, 0, 99], 7410);
+    let attacker = Locator::udp_v4([10, 0, 0, 66], 9);
+    let mut received = 0;
+    for number in 0..20_000u32 {
+        let mut claim = config(9, 0);
+        claim.prefix.0[2..6].copy_from_slice(&number.to_be_bytes());
+        claim.metatraffic_unicast = vec![victim];
+        let bytes = one_announcement(claim);
+        received += bytes.len();
+        domain.deliver(0, Some(attacker), &bytes);
+        domain.flush(0);
+        if number % 100 == 0 {
+            domain.run_for(millis(10));
+        }
+        assert!(domain.nodes[0].machine.candidate_count() <= 64);
+    }
+    let (_, sent) = domain.sent.get(&victim).copied().unwrap_or_default();
+    assert!(sent <= 3 * received, "{sent} bytes for {received}");
+    assert_eq!(domain.nodes[0].machine.participants().count(), 2);
+    assert!(losses(&domain, 0).is_empty());
+    assert_eq!(domain.matches(0).len(), 1);
+    // A real newcomer gets in during the flood's aftermath.
+    domain.join(config(3, 0));
+    domain.run_for(secs(1));
+    assert_eq!(domain.nodes[0].machine.participants().count(), 3);
+    // And the claims go.
+    domain.run_for(secs(10));
+    assert_eq!(domain.nodes[0].machine.candidate_count(), 0);
+}
+
+#[test]
+fn a_single_spoofed_announcement_gets_no_more_than_three_times_its_bytes() {
+    let mut domain = Domain::new(1);
+    domain.join(config(0, 0));
+    for topic in 0..100 {
+        domain.add_writer(0, &format!("rt/{topic}"), EndpointQos::default());
+    }
+    domain.run_for(secs(1));
+    let victim = Locator::udp_v4([10, 0, 0, 99], 7410);
+    let mut claim = config(9, 0);
+    claim.metatraffic_unicast = vec![victim];
+    let bytes = one_announcement(claim);
+    domain.deliver(0, Some(Locator::udp_v4([10, 0, 0, 66], 9)), &bytes);
+    domain.run_for(secs(60));
+    let (_, sent) = domain.sent.get(&victim).copied().unwrap_or_default();
+    assert!(sent > 0 && sent <= 3 * bytes.len(), "{sent}");
+}
+
+#[test]
+fn nobody_is_moved_or_dismissed_by_a_stranger() {
+    let mut domain = Domain::met(2);
+    let stranger = Locator::udp_v4([10, 0, 0, 66], 9);
+    let mut moved = config(1, 0);
+    moved.metatraffic_unicast = vec![Locator::udp_v4([10, 0, 0, 99], 7410)];
+    let bytes = one_announcement(moved);
+    domain.deliver(0, Some(stranger), &bytes);
+    let mut leaving = Domain::new(1);
+    let node = leaving.join(config(1, 0));
+    let goodbye = goodbye_of(&mut leaving, node);
+    domain.deliver(0, Some(stranger), &goodbye);
+    domain.flush(0);
+    assert_eq!(domain.nodes[0].machine.stats().impersonation, 2);
+    assert!(domain.nodes[0].events.is_empty());
+    // From its own address it counts.
+    domain.deliver(0, Some(address(1)), &goodbye);
+    domain.flush(0);
+    assert_eq!(losses(&domain, 0), [LostReason::Goodbye]);
+}
+
+#[test]
+fn other_domains_are_not_seen() {
+    let mut domain = Domain::new(1);
+    domain.join(config(0, 0));
+    let mut other = config(1, 0);
+    other.domain_id = 7;
+    domain.join(other);
+    domain.run_for(secs(10));
+    for node in &domain.nodes {
+        assert_eq!(node.machine.participants().count(), 0);
+        assert_eq!(node.machine.candidate_count(), 0);
+        assert!(node.machine.stats().other_domain > 0);
+    }
+}
+
+#[test]
+fn a_static_peer_that_knows_nobody_is_found_and_kept_without_multicast() {
+    let mut domain = Domain::new(1);
+    let mut knows = config(0, 0);
+    knows.metatraffic_multicast.clear();
+    knows.announce_to = vec![address(1), address(5)];
+    let mut knows_nobody = config(1, 0);
+    knows_nobody.metatraffic_multicast.clear();
+    knows_nobody.announce_to.clear();
+    domain.join(knows);
+    domain.join(knows_nobody);
+    domain.run_for(secs(120));
+    assert!(!domain.sent.contains_key(&GROUP));
+    for node in 0..2 {
+        assert_eq!(domain.nodes[node].machine.participants().count(), 1);
+        assert!(losses(&domain, node).is_empty());
+    }
+}
+
+#[test]
+fn automatic_liveliness_is_asserted_twice_per_lease_and_only_while_needed() {
+    let mut domain = Domain::met(2);
+    let lively = EndpointQos {
+        lease_duration: secs(1),
+        ..EndpointQos::default()
+    };
+    let asserted = |e: &ParticipantEvent| {
+        matches!(
+            e,
+            ParticipantEvent::LivelinessAsserted {
+                kind: Liveliness::Automatic,
+                ..
+            }
+        )
+    };
+    domain.run_for(secs(5));
+    assert_eq!(count(&domain, 1, asserted), 0);
+    let writer = domain.add_writer(0, "rt/a", lively);
+    domain.run_for(secs(10));
+    let heard = count(&domain, 1, asserted);
+    assert!((19..=22).contains(&heard), "{heard}");
+    domain.remove(0, writer);
+    domain.run_for(secs(1));
+    domain.nodes[1].events.clear();
+    domain.run_for(secs(10));
+    assert_eq!(count(&domain, 1, asserted), 0);
+}
+
+#[test]
+fn manual_liveliness_is_asserted_by_the_application() {
+    let mut domain = Domain::met(2);
+    let now = domain.now;
+    let machine = &mut domain.nodes[0].machine;
+    machine.assert_liveliness(now, Liveliness::ManualByParticipant);
+    domain.run_for(millis(10));
+    let event = ParticipantEvent::LivelinessAsserted {
+        prefix: prefix(0, 0),
+        kind: Liveliness::ManualByParticipant,
+    };
+    assert_eq!(count(&domain, 1, |e| *e == event), 1);
+}
+
+#[test]
+fn tables_have_an_end() {
+    let mut domain = Domain::new(1);
+    let mut small = config(0, 0);
+    small.limits.participants = 2;
+    small.limits.endpoints_per_participant = 3;
+    small.limits.endpoints = 5;
+    domain.join(small);
+    for node in 1..5 {
+        domain.join(config(node, 0));
+        for topic in 0..4 {
+            domain.add_writer(node, &format!("rt/{topic}"), EndpointQos::default());
+        }
+        domain.run_for(secs(1));
+    }
+    domain.run_for(secs(30));
+    let machine = &domain.nodes[0].machine;
+    assert_eq!(machine.participants().count(), 2);
+    assert_eq!(machine.endpoints().count(), 5);
+    assert!(machine.stats().participants_refused > 0);
+    assert!(machine.stats().endpoints_refused > 0);
+    assert!(losses(&domain, 0).is_empty());
+}
+
+/// The first datagram of a participant with this configuration.
+fn one_announcement(mut config: pteros_rtps::participant::ParticipantConfig) -> Vec<u8> {
+    config.announce_to = vec![GROUP];
+    let now = pteros_rtps::time::Instant::ZERO;
+    let mut machine = pteros_rtps::participant::Participant::new(now, config);
+    let mut out = pteros_rtps::outbox::Outbox::new();
+    machine.poll_transmit(now, &mut out);
+    out.iter().next().map(|d| d.parts.concat()).unwrap()
+}
+
+/// The last datagram of a participant that leaves.
+fn goodbye_of(domain: &mut Domain, node: usize) -> Vec<u8> {
+    let mut out = pteros_rtps::outbox::Outbox::new();
+    let now = domain.now;
+    domain.nodes[node].machine.farewell(now, &mut out);
+    out.iter().last().map(|d| d.parts.concat()).unwrap()
+}
