@@ -1,1 +1,92 @@
-fn main() {}
+//! The `pteros` command.
+//!
+//! `main` cuts out `--ros-args`, lets `clap` read the rest, runs the verb and
+//! turns errors into one line on standard error and an exit code: 0 done,
+//! 1 failed, 2 the command line was wrong. A reader that goes away (`| head`)
+//! is no failure.
+
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod completion;
+mod console;
+mod demo;
+mod interface;
+mod log_line;
+mod node;
+mod outcome;
+mod python_repr;
+mod qos_flags;
+mod session;
+mod shared;
+mod suggest;
+mod topic;
+mod values;
+
+use crate::arguments::CommandLine;
+use crate::console::Console;
+use crate::shared::Shared;
+use clap::Parser;
+use pteros::args::Arguments;
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let json = words.iter().any(|word| word == "--json");
+    let (arguments, rest) = match Arguments::parse(words) {
+        Ok(parsed) => parsed,
+        Err(error) => return report(json, &error.into(), USAGE),
+    };
+    let command_line = match CommandLine::try_parse_from(rest) {
+        Ok(parsed) => parsed,
+        Err(error) if json && error.use_stderr() => {
+            return report(json, &anyhow::anyhow!(error.to_string()), USAGE);
+        }
+        Err(error) => error.exit(),
+    };
+    let console = Console {
+        json: command_line.global.json,
+    };
+    let shared = Shared {
+        console,
+        interface_folders: command_line.global.interfaces,
+        arguments,
+    };
+    log_line::install(&shared);
+    match command_line.noun.run(&shared) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if reader_left(&error) => ExitCode::SUCCESS,
+        Err(error) if error.is::<outcome::Unmatched>() => ExitCode::from(FAILED),
+        Err(error) if error.is::<outcome::Interrupted>() => ExitCode::from(INTERRUPTED),
+        Err(error) => report(console.json, &error, FAILED),
+    }
+}
+
+const FAILED: u8 = 1;
+const USAGE: u8 = 2;
+/// What shells give for a program that Ctrl-C ended.
+const INTERRUPTED: u8 = 130;
+
+/// Says what went wrong in the form asked for.
+fn report(json: bool, error: &anyhow::Error, code: u8) -> ExitCode {
+    let mut stderr = anstream::stderr().lock();
+    // Nobody is left to tell if standard error is closed too.
+    let _ = if json {
+        let text = format!("{error:#}");
+        writeln!(stderr, "{}", serde_json::json!({ "error": text.trim() }))
+    } else {
+        writeln!(stderr, "\x1b[1;31merror:\x1b[0m {error:#}")
+    };
+    ExitCode::from(code)
+}
+
+/// Whether the error is only that nobody reads standard output any more.
+fn reader_left(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .any(|cause| cause.kind() == ErrorKind::BrokenPipe)
+}

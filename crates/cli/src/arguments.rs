@@ -1,0 +1,71 @@
+//! The command line: nouns, verbs and the flags that every verb knows.
+
+use crate::completion::Completion;
+use crate::demo::Demo;
+use crate::interface::InterfaceVerb;
+use crate::node::NodeVerb;
+use crate::shared::Shared;
+use crate::topic::TopicVerb;
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// ROS 2 without the weight: look at, talk to and try out a graph of nodes
+#[derive(Debug, Parser)]
+#[command(
+    name = "pteros",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true
+)]
+#[command(
+    after_help = "Start with: pteros demo\nROS arguments of the node behind a verb go last: --ros-args -r __ns:=/robot"
+)]
+pub struct CommandLine {
+    #[command(flatten)]
+    pub global: GlobalFlags,
+    #[command(subcommand)]
+    pub noun: Noun,
+}
+
+/// Flags that may stand anywhere.
+#[derive(Debug, Args)]
+pub struct GlobalFlags {
+    /// Answer in JSON: one document, or a line per answer where they keep coming
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Folder with further interface definitions (package/msg/Name.msg …); may be repeated
+    #[arg(long, global = true, value_name = "DIR")]
+    pub interfaces: Vec<PathBuf>,
+}
+
+/// What the command is about.
+#[derive(Debug, Subcommand)]
+pub enum Noun {
+    /// Start a small robot graph and watch what flows; or a talker, or a listener
+    Demo(Demo),
+    /// List, watch, publish and measure topics
+    #[command(subcommand, arg_required_else_help = true)]
+    Topic(TopicVerb),
+    /// List nodes and show what they offer
+    #[command(subcommand, arg_required_else_help = true)]
+    Node(NodeVerb),
+    /// Show message, service and action types
+    #[command(subcommand, arg_required_else_help = true)]
+    Interface(InterfaceVerb),
+    /// Print a completion script for a shell
+    Completion(Completion),
+}
+
+impl Noun {
+    /// Runs the verb.
+    pub fn run(self, shared: &Shared) -> Result<()> {
+        match self {
+            Self::Demo(verb) => verb.run(shared),
+            Self::Topic(verb) => verb.run(shared),
+            Self::Node(verb) => verb.run(shared),
+            Self::Interface(verb) => verb.run(shared),
+            Self::Completion(verb) => verb.run(shared),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! From what the user typed to a type that is known, or an error that helps.
+
+use crate::shared::MORE_INTERFACES;
+use crate::suggest::did_you_mean;
+use anyhow::{Result, bail};
+use pteros::msg::library::InterfaceLibrary;
+use std::io::{IsTerminal, stdin};
+
+/// `name` itself, or the first line of standard input where it is `-`.
+pub fn name_or_stdin(name: String) -> Result<String> {
+    if name != "-" {
+        return Ok(name);
+    }
+    if stdin().is_terminal() {
+        bail!(
+            "'-' reads the type from standard input, which is a terminal: pipe a name into it, as in: pteros topic type /chatter | pteros interface show -"
+        );
+    }
+    let mut line = String::new();
+    stdin().read_line(&mut line)?;
+    if line.trim().is_empty() {
+        bail!(
+            "'-' reads the type from standard input, which was empty: the command before the pipe printed no type"
+        );
+    }
+    Ok(line.trim().to_string())
+}
+
+/// The full name of an interface that was written in full (`std_msgs/msg/String`)
+/// or without its kind (`std_msgs/String`).
+pub fn known(library: &InterfaceLibrary, name: &str) -> Result<String> {
+    match library.full_name(name) {
+        Some(full) => Ok(full),
+        None => bail!(
+            "unknown type '{name}'{} Known ones: pteros interface list; {MORE_INTERFACES}",
+            did_you_mean(name, library.names()),
+        ),
+    }
+}
+
+/// As [`known`], but the interface must be a message.
+pub fn known_message(library: &InterfaceLibrary, name: &str) -> Result<String> {
+    let full = known(library, name)?;
+    if !full.contains("/msg/") {
+        bail!(
+            "'{name}' is {full}, which is no message: a topic needs a type of the form package/msg/Name"
+        );
+    }
+    Ok(full)
+}
+
+/// The full name of a type where it is known here, else what was written: the
+/// graph may hold types whose definition is not at hand.
+pub fn full_or_as_written(library: &InterfaceLibrary, name: &str) -> String {
+    library.full_name(name).unwrap_or_else(|| name.to_string())
+}

@@ -1,0 +1,44 @@
+//! `pteros interface package`.
+
+use super::kinds::KindFlags;
+use crate::shared::Shared;
+use crate::suggest::did_you_mean;
+use anyhow::{Result, bail};
+use clap::Args;
+use serde_json::json;
+
+/// Arguments of `interface package`.
+#[derive(Debug, Args)]
+pub struct Package {
+    #[command(flatten)]
+    kinds: KindFlags,
+    /// Name of the ROS package (e.g. example_interfaces)
+    package_name: String,
+}
+
+impl Package {
+    /// Prints the types of one package, a line each.
+    pub fn run(self, shared: &Shared) -> Result<()> {
+        let library = shared.library()?;
+        let package = &self.package_name;
+        if !library.packages().contains(&package.as_str()) {
+            bail!(
+                "unknown package '{package}'{} Known ones: pteros interface packages; {}",
+                did_you_mean(package, library.packages()),
+                crate::shared::MORE_INTERFACES
+            );
+        }
+        let mut names = Vec::new();
+        for kind in self.kinds.kinds() {
+            let prefix = format!("{package}/{kind}/");
+            names.extend(library.names().filter(|name| name.starts_with(&prefix)));
+        }
+        if shared.console.json {
+            return Ok(shared.console.json(&json!(names))?);
+        }
+        for name in names {
+            shared.console.line(name)?;
+        }
+        Ok(())
+    }
+}

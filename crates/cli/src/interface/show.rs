@@ -1,0 +1,179 @@
+//! `pteros interface show`: the definition as it was written, with nested
+//! definitions indented below the fields that use them, and the type hash.
+
+use crate::interface::named::{known, name_or_stdin};
+use crate::shared::Shared;
+use anyhow::Result;
+use clap::Args;
+use pteros::msg::library::InterfaceLibrary;
+use pteros::msg::schema::{InterfaceFile, InterfaceKind, StructSpec};
+use serde_json::{Value, json};
+
+/// Arguments of `interface show`.
+#[derive(Debug, Args)]
+pub struct Show {
+    /// Show all comments, those of nested definitions too
+    #[arg(long, conflicts_with = "no_comments")]
+    all_comments: bool,
+    /// Show no comments and no empty lines
+    #[arg(long)]
+    no_comments: bool,
+    /// Name of the interface (e.g. example_interfaces/msg/String); "-" reads it from standard input
+    #[arg(value_name = "TYPE")]
+    type_name: String,
+}
+
+impl Show {
+    /// Prints the definition.
+    pub fn run(self, shared: &Shared) -> Result<()> {
+        let library = shared.library()?;
+        let name = known(&library, &name_or_stdin(self.type_name)?)?;
+        let hash = library.type_hash(&name)?;
+        if shared.console.json {
+            let file = library.file(&name)?;
+            return Ok(shared.console.json(&json!({
+                "name": name,
+                "kind": file.kind.to_string(),
+                "type_hash": hash.to_string(),
+                "origin": library.origin(&name),
+                "definition": library.text(&name),
+                "parts": parts(&file),
+            }))?);
+        }
+        let mut text = String::new();
+        let listing = Listing {
+            library: &library,
+            nested_comments: self.all_comments,
+        };
+        listing.write(&name, !self.no_comments, 0, &mut text)?;
+        if !self.no_comments {
+            text += &format!("# type hash: {hash}\n");
+        }
+        shared.console.text(&text)?;
+        Ok(())
+    }
+}
+
+struct Listing<'a> {
+    library: &'a InterfaceLibrary,
+    nested_comments: bool,
+}
+
+impl Listing<'_> {
+    /// Appends the definition of `name`, each line behind `depth` tabs. Ends,
+    /// because describing the type has refused messages that contain themselves.
+    fn write(&self, name: &str, comments: bool, depth: usize, out: &mut String) -> Result<()> {
+        let file = self.library.file(name)?;
+        let text = self.library.text(name).unwrap_or_default();
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim_end();
+            let shown = if comments {
+                line
+            } else {
+                without_comment(line)
+            };
+            if shown.is_empty() && !comments {
+                continue;
+            }
+            if !shown.is_empty() {
+                out.extend(std::iter::repeat_n('\t', depth));
+                out.push_str(shown);
+            }
+            out.push('\n');
+            if let Some(nested) = nested_on_line(&file, index + 1) {
+                self.write(&nested, self.nested_comments, depth + 1, out)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The type of the field on that line, if it is a message.
+fn nested_on_line(file: &InterfaceFile, line: usize) -> Option<String> {
+    file.parts
+        .iter()
+        .flat_map(|part| &part.fields)
+        .find(|field| usize::try_from(field.line) == Ok(line))
+        .and_then(|field| field.ty.base.nested_name())
+}
+
+/// The line up to a `#` that is not inside quotes.
+fn without_comment(line: &str) -> &str {
+    let mut quote = None;
+    let mut escaped = false;
+    for (at, c) in line.char_indices() {
+        match (quote, c) {
+            _ if escaped => escaped = false,
+            (Some(_), '\\') => escaped = true,
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '#') => return line[..at].trim_end(),
+            _ => {}
+        }
+    }
+    line
+}
+
+fn parts(file: &InterfaceFile) -> Vec<Value> {
+    let names: &[&str] = match file.kind {
+        InterfaceKind::Message => &["message"],
+        InterfaceKind::Service => &["request", "response"],
+        InterfaceKind::Action => &["goal", "result", "feedback"],
+    };
+    names
+        .iter()
+        .zip(&file.parts)
+        .map(|(name, part)| part_json(name, part))
+        .collect()
+}
+
+fn part_json(name: &str, part: &StructSpec) -> Value {
+    let fields: Vec<Value> = part
+        .fields
+        .iter()
+        .map(|field| {
+            json!({
+                "name": field.name,
+                "type": field.ty.to_string(),
+                "default": field.default.as_ref().map(ToString::to_string),
+                "comment": comment(&field.comments),
+            })
+        })
+        .collect();
+    let constants: Vec<Value> = part
+        .constants
+        .iter()
+        .map(|constant| {
+            json!({
+                "name": constant.name,
+                "type": constant.ty.to_string(),
+                "value": constant.value.to_string(),
+                "comment": comment(&constant.comments),
+            })
+        })
+        .collect();
+    json!({ "part": name, "fields": fields, "constants": constants })
+}
+
+fn comment(lines: &[String]) -> Option<String> {
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_comment;
+
+    #[test]
+    fn a_hash_inside_quotes_is_no_comment() {
+        assert_eq!(without_comment("int8 a # b"), "int8 a");
+        assert_eq!(without_comment("# only"), "");
+        assert_eq!(
+            without_comment(r##"string c "#fff" # red"##),
+            r##"string c "#fff""##
+        );
+        assert_eq!(
+            without_comment(r#"string q 'it\'s' #"#),
+            r#"string q 'it\'s'"#
+        );
+    }
+}

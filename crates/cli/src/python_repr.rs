@@ -1,0 +1,193 @@
+//! Messages as Python writes them, which is how `ros2 topic pub` shows what it
+//! sends: `std_msgs.msg.String(data='Hello')`.
+//!
+//! Fixed arrays of numbers are written as lists; numpy's own form with its line
+//! breaks is not imitated.
+
+use pteros::msg::dynamic::{DynamicField, DynamicMessage, Element, Shape, Value};
+use std::fmt::Write;
+
+/// A whole message.
+pub fn message(message: &DynamicMessage) -> String {
+    let class = message.ty().name().replace('/', ".");
+    let fields: Vec<String> = message
+        .ty()
+        .user_fields()
+        .iter()
+        .map(|field| match message.get(&field.name) {
+            Ok(value) => format!("{}={}", field.name, value_of(&value, Some(field))),
+            // A message holds every field of its type.
+            Err(error) => format!("{}=<{error}>", field.name),
+        })
+        .collect();
+    format!("{class}({})", fields.join(", "))
+}
+
+/// One value, as `print` shows it: texts without quotes, nothing shortened.
+pub fn printed(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::WString(text) => text.to_string(),
+        Value::Message(inner) => message(inner),
+        other => value_of(other, None),
+    }
+}
+
+/// Bytes as a Python literal, `b'\x00\x01a'`.
+pub fn bytes(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len() * 4 + 3);
+    out.push_str("b'");
+    for byte in bytes {
+        match byte {
+            b'\\' => out.push_str("\\\\"),
+            b'\'' => out.push_str("\\'"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            0x20..=0x7e => out.push(char::from(*byte)),
+            other => {
+                let _ = write!(out, "\\x{other:02x}");
+            }
+        }
+    }
+    out.push('\'');
+    out
+}
+
+fn value_of(value: &Value, field: Option<&DynamicField>) -> String {
+    let is_byte = field.is_some_and(|field| field.element == Element::Byte);
+    match value {
+        Value::Bool(value) => boolean(*value).into(),
+        Value::String(value) => text(value),
+        Value::WString(value) => text(&value.to_string()),
+        Value::Message(value) => message(value),
+        Value::F32(value) => float(f64::from(*value), &format!("{value:?}")),
+        Value::F64(value) => float(*value, &format!("{value:?}")),
+        Value::U8(value) if is_byte => bytes(&[*value]),
+        single if single.len().is_none() => single
+            .as_integer()
+            .map_or_else(String::new, |value| value.to_string()),
+        many => {
+            let element = field.map(|field| DynamicField {
+                shape: Shape::Single,
+                ..field.clone()
+            });
+            let elements: Vec<String> = (0..many.len().unwrap_or(0))
+                .filter_map(|index| many.element(index))
+                .map(|one| value_of(&one, element.as_ref()))
+                .collect();
+            format!("[{}]", elements.join(", "))
+        }
+    }
+}
+
+fn boolean(value: bool) -> &'static str {
+    if value { "True" } else { "False" }
+}
+
+/// Python quotes with `'` unless that alone would need escapes.
+fn text(value: &str) -> String {
+    let quote = if value.contains('\'') && !value.contains('"') {
+        '"'
+    } else {
+        '\''
+    };
+    let mut out = String::from(quote);
+    for c in value.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if c == quote => {
+                out.push('\\');
+                out.push(c);
+            }
+            c if c.is_control() && u32::from(c) < 0x100 => {
+                let _ = write!(out, "\\x{:02x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push(quote);
+    out
+}
+
+/// `shortest` is Rust's debug form, which has Python's digits and another
+/// exponent: `1e-7` for `1e-07`.
+fn float(value: f64, shortest: &str) -> String {
+    if value.is_nan() {
+        return "nan".into();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 {
+            "inf".into()
+        } else {
+            "-inf".into()
+        };
+    }
+    match shortest.split_once('e') {
+        None => shortest.into(),
+        Some((digits, exponent)) => {
+            let digits = digits.strip_suffix(".0").unwrap_or(digits);
+            let (sign, size) = match exponent.strip_prefix('-') {
+                Some(size) => ('-', size),
+                None => ('+', exponent),
+            };
+            format!("{digits}e{sign}{size:0>2}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pteros::msg::dynamic::DynamicType;
+
+    fn made(type_name: &str, yaml: &str) -> DynamicMessage {
+        let library = pteros::interfaces::library();
+        let description = library.describe(type_name).unwrap();
+        DynamicMessage::from_yaml(&DynamicType::new(&description).unwrap(), yaml).unwrap()
+    }
+
+    #[test]
+    fn messages_look_as_in_python() {
+        assert_eq!(
+            message(&made("std_msgs/msg/String", "data: \"it's\"")),
+            "std_msgs.msg.String(data=\"it's\")"
+        );
+        assert_eq!(
+            message(&made(
+                "geometry_msgs/msg/Vector3",
+                "{x: 1, y: 1.0e-7, z: .nan}"
+            )),
+            "geometry_msgs.msg.Vector3(x=1.0, y=1e-07, z=nan)"
+        );
+        assert_eq!(
+            message(&made("std_msgs/msg/Empty", "{}")),
+            "std_msgs.msg.Empty()"
+        );
+        assert_eq!(
+            message(&made("std_msgs/msg/Bool", "data: true")),
+            "std_msgs.msg.Bool(data=True)"
+        );
+    }
+
+    #[test]
+    fn lists_and_nested_messages_are_written_out() {
+        let text = message(&made(
+            "sensor_msgs/msg/JointState",
+            "{name: [a, b], position: [0.5, 2]}",
+        ));
+        assert!(text.contains("header=std_msgs.msg.Header(stamp=builtin_interfaces.msg.Time(sec=0, nanosec=0), frame_id='')"), "{text}");
+        assert!(
+            text.contains("name=['a', 'b'], position=[0.5, 2.0], velocity=[]"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn bytes_are_a_python_literal() {
+        assert_eq!(bytes(b"\x00\x01a'\xff"), r"b'\x00\x01a\'\xff'");
+    }
+}

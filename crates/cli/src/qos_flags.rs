@@ -1,0 +1,87 @@
+//! ros2's `--qos-*` flags.
+
+use crate::values::positive_seconds;
+use anyhow::{Result, bail};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use pteros::qos::{
+    DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QosProfile, ReliabilityPolicy,
+};
+use std::time::Duration;
+
+/// A preset and what is to be different from it.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Quality of service")]
+pub struct QosFlags {
+    /// Preset to start from
+    #[arg(long, value_name = "PRESET", value_parser = PossibleValuesParser::new(QosProfile::PRESETS), hide_possible_values = true)]
+    qos_profile: Option<String>,
+    /// How many samples are kept
+    #[arg(long, value_name = "N")]
+    qos_depth: Option<usize>,
+    /// Which samples are kept
+    #[arg(long, value_name = "HISTORY", value_parser = PossibleValuesParser::new(HistoryPolicy::WORDS))]
+    qos_history: Option<String>,
+    /// Whether lost samples are repaired
+    #[arg(long, value_name = "RELIABILITY", value_parser = PossibleValuesParser::new(ReliabilityPolicy::WORDS))]
+    qos_reliability: Option<String>,
+    /// Whether late joiners get earlier samples
+    #[arg(long, value_name = "DURABILITY", value_parser = PossibleValuesParser::new(DurabilityPolicy::WORDS))]
+    qos_durability: Option<String>,
+    /// Who proves that a publisher is alive
+    #[arg(long, value_name = "LIVELINESS", value_parser = PossibleValuesParser::new(LivelinessPolicy::WORDS))]
+    qos_liveliness: Option<String>,
+    /// For how long one proof of life holds
+    #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
+    qos_liveliness_lease_duration_seconds: Option<Duration>,
+}
+
+impl QosFlags {
+    /// Whether anything besides the preset was given, which in `topic echo`
+    /// stops the adaptation to the publishers.
+    pub fn overrides_anything(&self) -> bool {
+        self.qos_depth.is_some()
+            || self.qos_history.is_some()
+            || self.qos_reliability.is_some()
+            || self.qos_durability.is_some()
+            || self.qos_liveliness.is_some()
+            || self.qos_liveliness_lease_duration_seconds.is_some()
+    }
+
+    /// The profile asked for; `preset` where none was named.
+    pub fn profile(&self, preset: &str) -> Result<QosProfile> {
+        let mut qos = QosProfile::preset(self.qos_profile.as_deref().unwrap_or(preset))?;
+        if let Some(word) = &self.qos_history {
+            qos.history = match (word.parse()?, qos.history) {
+                (HistoryPolicy::KeepLast(_), HistoryPolicy::KeepLast(depth)) => {
+                    HistoryPolicy::KeepLast(depth)
+                }
+                (history, _) => history,
+            };
+        }
+        if let Some(word) = &self.qos_reliability {
+            qos.reliability = word.parse()?;
+        }
+        if let Some(word) = &self.qos_durability {
+            qos.durability = word.parse()?;
+        }
+        if let Some(word) = &self.qos_liveliness {
+            qos.liveliness = word.parse()?;
+        }
+        if let Some(lease) = self.qos_liveliness_lease_duration_seconds {
+            qos.liveliness_lease = Some(lease);
+        }
+        match (self.qos_depth, qos.history) {
+            (None, _) => {}
+            (Some(0), _) => {
+                bail!("--qos-depth 0: a queue of no samples delivers nothing; give at least 1")
+            }
+            (Some(depth), HistoryPolicy::KeepAll) => bail!(
+                "--qos-depth {depth}: keep_all has no depth; leave it out, or use --qos-history keep_last"
+            ),
+            (Some(depth), _) => qos.history = HistoryPolicy::KeepLast(depth),
+        }
+        qos.validate()?;
+        Ok(qos)
+    }
+}

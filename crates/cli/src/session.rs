@@ -1,0 +1,92 @@
+//! A verb's own place in the graph: a context, a hidden node, and the wait
+//! until the graph has told what it knows.
+//!
+//! There is no daemon. A participant that joins is answered by every other one
+//! within a few milliseconds on a healthy network, so waiting until the answers
+//! stop coming is enough; a fixed time would be too long on a small graph and
+//! too short on a large one.
+
+use crate::shared::Shared;
+use anyhow::{Context as _, Result};
+use clap::Args;
+use pteros::names::{self, NameKind};
+use pteros::{Context, ContextOptions, Graph, Node};
+use std::time::{Duration, Instant};
+
+/// Flags of every verb that asks the graph.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct DiscoveryFlags {
+    /// Collect answers for exactly this long, in seconds [default: until they
+    /// stop coming, at most 0.4]
+    #[arg(long, value_name = "SECONDS", value_parser = crate::values::positive_seconds)]
+    spin_time: Option<Duration>,
+    /// Accepted for the sake of ros2 scripts: there is no daemon
+    #[arg(long)]
+    no_daemon: bool,
+}
+
+/// The graph counts as known when nothing has changed for this long: several
+/// times the answer time of a busy host, and of a Wi-Fi round trip.
+const QUIET: Duration = Duration::from_millis(120);
+/// The longest wait, so that an empty network is reported within half a second.
+const WAIT_MAX: Duration = Duration::from_millis(400);
+
+/// One verb's participation in the graph. Says goodbye when dropped.
+pub struct Session {
+    /// The participant.
+    pub context: Context,
+    /// The node, hidden unless the user named it.
+    pub node: Node,
+}
+
+impl Session {
+    /// Joins the graph as the environment and `--ros-args` say, with the node
+    /// name given or a hidden one.
+    pub fn open(shared: &Shared, node_name: Option<&str>) -> Result<Self> {
+        let options = ContextOptions {
+            arguments: shared.arguments.clone(),
+            use_environment: true,
+            ..ContextOptions::default()
+        };
+        let context = Context::with_options(options).context("joining the graph")?;
+        let hidden = format!("_pteros_cli_{}", std::process::id());
+        let node = context.node(node_name.unwrap_or(&hidden))?;
+        Ok(Self { context, node })
+    }
+
+    /// Waits as `flags` say and returns the graph.
+    pub fn discover(&self, flags: &DiscoveryFlags) -> Graph {
+        let graph = self.context.graph();
+        match flags.spin_time {
+            Some(time) => self.collect(&graph, time, time),
+            None => self.collect(&graph, WAIT_MAX, QUIET),
+        }
+        graph
+    }
+
+    /// Waits until the graph has changed and then been quiet for `quiet`, at
+    /// most for `wait_max`.
+    fn collect(&self, graph: &Graph, wait_max: Duration, quiet: Duration) {
+        let end = Instant::now() + wait_max;
+        let mut revision = graph.revision();
+        let mut patience = wait_max;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.context.is_shut_down() {
+                return;
+            }
+            let now = graph.wait_for_change(revision, patience.min(left));
+            if now == revision {
+                return;
+            }
+            revision = now;
+            patience = quiet;
+        }
+    }
+
+    /// The full name of a topic as the user wrote it.
+    pub fn topic(&self, name: &str) -> Result<String> {
+        let (node, namespace) = (self.node.name(), self.node.namespace());
+        Ok(names::expand(NameKind::Topic, name, node, namespace)?)
+    }
+}

@@ -1,0 +1,91 @@
+//! Close names, for "did you mean".
+//!
+//! Distance counts insertions, deletions, replacements and swapped neighbours.
+//! A name also counts as close when only its last word is the same, since
+//! `String` for `std_msgs/msg/String` is the commonest slip.
+
+/// Up to three of `known` that are close to `wanted`, the closest first.
+pub fn close_names<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let allowed = (wanted.chars().count() / 3).clamp(1, 4);
+    let wanted_lower = wanted.to_lowercase();
+    let mut found: Vec<(usize, &str)> = known
+        .into_iter()
+        .filter_map(|name| {
+            let lower = name.to_lowercase();
+            let distance = distance(&wanted_lower, &lower);
+            if distance <= allowed {
+                return Some((distance, name));
+            }
+            let same_end = last_word(&wanted_lower) == last_word(&lower);
+            same_end.then_some((allowed + 1, name))
+        })
+        .collect();
+    found.sort();
+    found.dedup();
+    found
+        .into_iter()
+        .take(SUGGESTIONS_MAX)
+        .map(|(_, name)| name.to_string())
+        .collect()
+}
+
+/// `; did you mean a, b or c?`, or nothing where nothing is close.
+pub fn did_you_mean<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let close = close_names(wanted, known);
+    match close.split_last() {
+        None => String::new(),
+        Some((only, [])) => format!("; did you mean {only}?"),
+        Some((last, others)) => format!("; did you mean {} or {last}?", others.join(", ")),
+    }
+}
+
+const SUGGESTIONS_MAX: usize = 3;
+
+fn last_word(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+/// Optimal string alignment distance.
+fn distance(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.chars().collect();
+    let b: Vec<char> = b.chars().collect();
+    let mut before_last = vec![0; b.len() + 1];
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let replaced = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            row[j] = replaced.min(last[j] + 1).min(row[j - 1] + 1);
+            let swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            if swapped {
+                row[j] = row[j].min(before_last[j - 2] + 1);
+            }
+        }
+        before_last = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_recognised_and_strangers_are_not() {
+        let topics = ["/chatter", "/scan", "/camera/image"];
+        assert_eq!(close_names("/chater", topics), ["/chatter"]);
+        assert_eq!(close_names("/sacn", topics), ["/scan"]);
+        assert_eq!(close_names("scan", topics), ["/scan"]);
+        assert_eq!(close_names("/image", topics), ["/camera/image"]);
+        assert!(close_names("/odometry", topics).is_empty());
+    }
+
+    #[test]
+    fn several_suggestions_read_as_a_sentence() {
+        assert_eq!(
+            did_you_mean("ab", ["aa", "ac", "zz"]),
+            "; did you mean aa or ac?"
+        );
+        assert_eq!(did_you_mean("ab", ["zz"]), "");
+    }
+}

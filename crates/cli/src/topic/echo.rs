@@ -1,0 +1,378 @@
+//! `pteros topic echo`.
+
+use super::info::offers;
+use super::known::{known_topic, only_type};
+use crate::interface::named::known_message;
+use crate::python_repr;
+use crate::qos_flags::QosFlags;
+use crate::session::{DiscoveryFlags, Session};
+use crate::shared::Shared;
+use anyhow::{Context as _, Result, bail};
+use bytes::Bytes;
+use clap::Args;
+use pteros::msg::dynamic::{DynamicMessage, DynamicType, Value, YamlOptions};
+use pteros::qos::{DurabilityPolicy, QosProfile, ReliabilityPolicy};
+use pteros::{Graph, Sample, SampleInfo};
+use serde_json::json;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Arguments of `topic echo`.
+#[derive(Debug, Args)]
+pub struct Echo {
+    /// Print the first message and exit
+    #[arg(long)]
+    once: bool,
+    /// Stop after this many seconds; with --once it is an error if nothing came
+    #[arg(long, value_name = "SECONDS", value_parser = crate::values::positive_seconds)]
+    timeout: Option<Duration>,
+    /// Print one field only (e.g. pose.pose.position, or ranges[0])
+    #[arg(long)]
+    field: Option<String>,
+    /// Print all fields in one line, separated by commas
+    #[arg(long)]
+    csv: bool,
+    /// Print everything, however long
+    #[arg(short = 'f', long)]
+    full_length: bool,
+    /// Print at most this many elements of arrays and characters of strings
+    #[arg(short = 'l', long, value_name = "N", default_value = "128")]
+    truncate_length: usize,
+    /// Leave out the contents of arrays
+    #[arg(long)]
+    no_arr: bool,
+    /// Leave out the contents of strings
+    #[arg(long)]
+    no_str: bool,
+    /// Print arrays and nested messages in one line each
+    #[arg(long, conflicts_with = "csv")]
+    flow_style: bool,
+    /// Do not report lost messages
+    #[arg(long)]
+    no_lost_messages: bool,
+    /// Print the serialized bytes; the type's definition need not be known
+    #[arg(long, conflicts_with_all = ["csv", "field", "flow_style"])]
+    raw: bool,
+    /// Print time stamps and numbers of each message too
+    #[arg(short = 'i', long)]
+    include_message_info: bool,
+    /// Clear the screen before each message
+    #[arg(short = 'c', long)]
+    clear: bool,
+    /// Name of the echoing node [default: a hidden name]
+    #[arg(short = 'n', long, value_name = "NAME")]
+    node_name: Option<String>,
+    #[command(flatten)]
+    discovery: DiscoveryFlags,
+    #[command(flatten)]
+    qos: QosFlags,
+    /// Name of the topic (e.g. /chatter)
+    topic_name: String,
+    /// Its type (e.g. std_msgs/msg/String) [default: what the graph says]
+    message_type: Option<String>,
+}
+
+impl Echo {
+    /// Prints messages until Ctrl-C or as the flags say.
+    pub fn run(self, shared: &Shared) -> Result<()> {
+        if self
+            .field
+            .as_deref()
+            .is_some_and(|field| field.trim_matches('.').is_empty())
+        {
+            bail!("--field is empty: name a field, such as data or header.stamp.sec");
+        }
+        let session = Session::open(shared, self.node_name.as_deref())?;
+        let topic = session.topic(&self.topic_name)?;
+        let graph = session.discover(&self.discovery);
+        let type_name = self.type_name(shared, &session, &graph, &topic)?;
+        let qos = self.choose_qos(shared, &graph, &topic)?;
+        let message_type = if self.raw {
+            None
+        } else {
+            Some(self.message_type(shared, &topic, &type_name)?)
+        };
+        let hash = graph
+            .publishers(&topic)
+            .iter()
+            .find_map(|info| info.type_hash);
+        let (sender, samples) = channel();
+        let forward = move |sample: Sample<Bytes>| {
+            // The receiver lives as long as the subscription.
+            let _ = sender.send(sample);
+        };
+        let subscription = session
+            .node
+            .create_raw_subscription(&topic, &type_name, hash, qos, forward)?;
+
+        let end = self.timeout.map(|timeout| Instant::now() + timeout);
+        let mut printer = Printer::new(&self, shared, message_type);
+        while !session.context.is_shut_down() {
+            let now = Instant::now();
+            let left = end.map_or(TURN, |end| end.saturating_duration_since(now).min(TURN));
+            session.node.spin_once(left);
+            printer.report_lost(subscription.stats().lost);
+            while let Ok(sample) = samples.try_recv() {
+                printer.print(&sample)?;
+                if self.once {
+                    return Ok(());
+                }
+            }
+            if end.is_some_and(|end| Instant::now() >= end) {
+                break;
+            }
+        }
+        if let (true, Some(timeout)) = (self.once, self.timeout) {
+            bail!(
+                "no message on {topic} within {} s; to see what stands between: pteros topic why {topic}",
+                timeout.as_secs_f64()
+            );
+        }
+        Ok(())
+    }
+
+    fn type_name(
+        &self,
+        shared: &Shared,
+        session: &Session,
+        graph: &Graph,
+        topic: &str,
+    ) -> Result<String> {
+        match &self.message_type {
+            // Raw bytes need no definition, so any name is good.
+            Some(name) if self.raw => Ok(name.clone()),
+            Some(name) => known_message(&shared.library()?, name),
+            None => {
+                let known = known_topic(session, graph, topic).with_context(|| {
+                    format!("cannot tell the type of '{topic}'; to wait for it, give the type too")
+                })?;
+                only_type(&known).context("append it to the command")
+            }
+        }
+    }
+
+    fn message_type(&self, shared: &Shared, topic: &str, type_name: &str) -> Result<DynamicType> {
+        let description = shared.library()?.describe(type_name).with_context(|| {
+            format!(
+                "topic '{topic}' is of type {type_name}, whose definition is not known here: {}, or use --raw",
+                crate::shared::MORE_INTERFACES
+            )
+        })?;
+        Ok(DynamicType::new(&description)?)
+    }
+
+    /// As ros2: sensor_data, made reliable or transient local if every
+    /// publisher is, so that all of them match and most is received.
+    fn choose_qos(&self, shared: &Shared, graph: &Graph, topic: &str) -> Result<QosProfile> {
+        let mut qos = self.qos.profile("sensor_data")?;
+        let offers = offers(graph, topic);
+        if self.qos.overrides_anything() || offers.is_empty() {
+            return Ok(qos);
+        }
+        let reliable = offers
+            .iter()
+            .filter(|offer| offer.reliability == ReliabilityPolicy::Reliable)
+            .count();
+        let transient = offers
+            .iter()
+            .filter(|offer| offer.durability == DurabilityPolicy::TransientLocal)
+            .count();
+        qos.reliability = if reliable == offers.len() {
+            ReliabilityPolicy::Reliable
+        } else {
+            ReliabilityPolicy::BestEffort
+        };
+        qos.durability = if transient == offers.len() {
+            DurabilityPolicy::TransientLocal
+        } else {
+            DurabilityPolicy::Volatile
+        };
+        for (count, policy, fallback) in [
+            (reliable, "RELIABLE", "BEST_EFFORT"),
+            (transient, "TRANSIENT_LOCAL", "VOLATILE"),
+        ] {
+            if count > 0 && count < offers.len() {
+                shared.console.remark(format!(
+                    "Some, but not all, publishers are offering {policy}. Falling back to {fallback} as it will connect to all publishers"
+                ));
+            }
+        }
+        Ok(qos)
+    }
+}
+
+/// The longest sleep between looks at the clock and at Ctrl-C.
+const TURN: Duration = Duration::from_millis(100);
+
+struct Printer<'a> {
+    echo: &'a Echo,
+    shared: &'a Shared,
+    message_type: Option<DynamicType>,
+    options: YamlOptions,
+    received: u64,
+    lost: u64,
+}
+
+impl<'a> Printer<'a> {
+    fn new(echo: &'a Echo, shared: &'a Shared, message_type: Option<DynamicType>) -> Self {
+        let options = YamlOptions {
+            flow_style: echo.flow_style,
+            no_arr: echo.no_arr,
+            no_str: echo.no_str,
+            truncate_length: (!echo.full_length).then_some(echo.truncate_length),
+        };
+        Self {
+            echo,
+            shared,
+            message_type,
+            options,
+            received: 0,
+            lost: 0,
+        }
+    }
+
+    fn print(&mut self, sample: &Sample<Bytes>) -> Result<()> {
+        self.received += 1;
+        let value = match &self.message_type {
+            None => None,
+            Some(ty) => {
+                let message = match DynamicMessage::from_payload(ty, sample) {
+                    Ok(message) => message,
+                    Err(error) => {
+                        // The publisher's mistake; the next message may be fine.
+                        self.shared.console.remark(format!(
+                            "a message of {} bytes does not decode as {}: {error}",
+                            sample.len(),
+                            ty.name()
+                        ));
+                        return Ok(());
+                    }
+                };
+                Some(match &self.echo.field {
+                    Some(path) => message.get(path.trim_matches('.')).context("--field")?,
+                    None => Value::Message(message),
+                })
+            }
+        };
+        if self.echo.clear {
+            self.shared.console.text("\x1b[H\x1b[2J")?;
+        }
+        let info = Info::new(sample.info(), self.received);
+        if self.shared.console.json {
+            return self.print_json(sample, value.as_ref(), &info);
+        }
+        self.shared
+            .console
+            .text(&self.text(sample, value.as_ref(), &info))?;
+        Ok(())
+    }
+
+    fn text(&self, bytes: &[u8], value: Option<&Value>, info: &Info) -> String {
+        let with_info = self.echo.include_message_info;
+        match value {
+            Some(Value::Message(message)) if self.echo.csv => {
+                let fields = message.to_csv(&self.options);
+                if with_info {
+                    format!("{},{fields}\n", info.csv())
+                } else {
+                    format!("{fields}\n")
+                }
+            }
+            Some(Value::Message(message)) => {
+                let head = if with_info {
+                    info.yaml() + "---\n"
+                } else {
+                    String::new()
+                };
+                format!("{head}{}---\n", message.to_yaml(&self.options))
+            }
+            other => {
+                let head = if with_info {
+                    format!(
+                        "---Got new message, message info:---\n{}---Message data:---\n",
+                        info.yaml()
+                    )
+                } else {
+                    String::new()
+                };
+                let body = other.map_or_else(|| python_repr::bytes(bytes), python_repr::printed);
+                format!("{head}{body}\n---\n")
+            }
+        }
+    }
+
+    fn print_json(&self, bytes: &[u8], value: Option<&Value>, info: &Info) -> Result<()> {
+        let message = match value {
+            None => json!({ "raw": hex(bytes) }),
+            Some(value) => serde_json::from_str(&value.to_json())?,
+        };
+        let answer = if self.echo.include_message_info {
+            json!({ "info": info.json(), "message": message })
+        } else {
+            message
+        };
+        Ok(self.shared.console.json_line(&answer)?)
+    }
+
+    /// Says how many messages were lost since the last call.
+    fn report_lost(&mut self, lost: u64) {
+        let change = lost.saturating_sub(self.lost);
+        self.lost = lost;
+        if change > 0 && !self.echo.no_lost_messages {
+            self.shared.console.remark(format!(
+                "A message was lost!!!\n\ttotal count change:{change}\n\ttotal count: {lost}---"
+            ));
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What ros2 calls the message info; times in nanoseconds since 1970.
+struct Info {
+    source: u128,
+    received: u128,
+    publication: i64,
+    reception: u64,
+}
+
+impl Info {
+    fn new(info: &SampleInfo, reception: u64) -> Self {
+        let nanoseconds = |time: SystemTime| {
+            time.duration_since(UNIX_EPOCH)
+                .unwrap_or_default()
+                .as_nanos()
+        };
+        Self {
+            source: info.source_time.map_or(0, nanoseconds),
+            received: nanoseconds(info.reception_time),
+            publication: info.sequence,
+            reception,
+        }
+    }
+
+    fn yaml(&self) -> String {
+        format!(
+            "publication_sequence_number: {}\nreceived_timestamp: {}\nreception_sequence_number: {}\nsource_timestamp: {}\n",
+            self.publication, self.received, self.reception, self.source
+        )
+    }
+
+    fn csv(&self) -> String {
+        format!(
+            "{},{},{},{}",
+            self.source, self.received, self.publication, self.reception
+        )
+    }
+
+    fn json(&self) -> serde_json::Value {
+        json!({
+            "source_timestamp": u64::try_from(self.source).ok(),
+            "received_timestamp": u64::try_from(self.received).ok(),
+            "publication_sequence_number": self.publication,
+            "reception_sequence_number": self.reception,
+        })
+    }
+}

@@ -1,0 +1,51 @@
+//! `pteros topic find`.
+
+use super::known::shown_topics;
+use crate::interface::named::full_or_as_written;
+use crate::session::{DiscoveryFlags, Session};
+use crate::shared::Shared;
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+
+/// Arguments of `topic find`.
+#[derive(Debug, Args)]
+pub struct Find {
+    #[command(flatten)]
+    discovery: DiscoveryFlags,
+    /// Only print how many topics there are
+    #[arg(short = 'c', long)]
+    count_topics: bool,
+    /// Include hidden topics
+    #[arg(long)]
+    include_hidden_topics: bool,
+    /// Type to look for (e.g. std_msgs/msg/String)
+    topic_type: String,
+}
+
+impl Find {
+    /// Prints the topics of the type, sorted. A type that nobody uses gives an
+    /// empty answer.
+    pub fn run(self, shared: &Shared) -> Result<()> {
+        let wanted = full_or_as_written(&shared.library()?, &self.topic_type);
+        let session = Session::open(shared, None)?;
+        let graph = session.discover(&self.discovery);
+        let names: Vec<String> = shown_topics(&graph, self.include_hidden_topics)
+            .into_iter()
+            .filter(|topic| topic.types.contains(&wanted))
+            .map(|topic| topic.name)
+            .collect();
+        let console = shared.console;
+        match (console.json, self.count_topics) {
+            (true, true) => console.json(&json!({ "count": names.len() }))?,
+            (true, false) => console.json(&json!(names))?,
+            (false, true) => console.line(names.len().to_string())?,
+            (false, false) => {
+                for name in names {
+                    console.line(name)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

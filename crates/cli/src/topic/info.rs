@@ -1,0 +1,168 @@
+//! `pteros topic info`.
+
+use super::known::known_topic;
+use crate::session::{DiscoveryFlags, Session};
+use crate::shared::Shared;
+use anyhow::Result;
+use clap::Args;
+use pteros::qos::{HistoryPolicy, QosProfile};
+use pteros::{EndpointInfo, Graph};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Arguments of `topic info`.
+#[derive(Debug, Args)]
+pub struct Info {
+    #[command(flatten)]
+    discovery: DiscoveryFlags,
+    /// Show node, type, type hash, GID and QoS of every publisher and subscription
+    #[arg(short = 'v', long)]
+    verbose: bool,
+    /// Name of the topic (e.g. /chatter)
+    topic_name: String,
+}
+
+impl Info {
+    /// Prints what is known about the topic.
+    pub fn run(self, shared: &Shared) -> Result<()> {
+        let session = Session::open(shared, None)?;
+        let name = session.topic(&self.topic_name)?;
+        let graph = session.discover(&self.discovery);
+        let topic = known_topic(&session, &graph, &name)?;
+        let publishers = graph.publishers(&name);
+        let subscriptions = graph.subscriptions(&name);
+        if shared.console.json {
+            return Ok(shared.console.json(&json!({
+                "name": topic.name,
+                "types": topic.types,
+                "publishers": publishers.iter().map(endpoint_json).collect::<Vec<_>>(),
+                "subscriptions": subscriptions.iter().map(endpoint_json).collect::<Vec<_>>(),
+            }))?);
+        }
+        let types = match topic.types.as_slice() {
+            [only] => only.clone(),
+            several => format!("{several:?}").replace('"', "'"),
+        };
+        let end = if self.verbose { "\n\n" } else { "\n" };
+        let mut text = format!("Type: {types}{end}");
+        let blocks = [
+            ("Publisher", "PUBLISHER", &publishers),
+            ("Subscription", "SUBSCRIPTION", &subscriptions),
+        ];
+        for (noun, kind, endpoints) in blocks {
+            text += &format!("{noun} count: {}{end}", endpoints.len());
+            for endpoint in endpoints.iter().filter(|_| self.verbose) {
+                text += &endpoint_text(endpoint, kind);
+                text += end;
+            }
+        }
+        shared.console.text(&text)?;
+        Ok(())
+    }
+}
+
+/// One endpoint in the form that rclpy gives it.
+fn endpoint_text(endpoint: &EndpointInfo, kind: &str) -> String {
+    let qos = &endpoint.qos;
+    [
+        format!(
+            "Node name: {}",
+            node_or_unknown(&endpoint.node_name, "_NODE_NAME_UNKNOWN_")
+        ),
+        format!(
+            "Node namespace: {}",
+            node_or_unknown(&endpoint.node_namespace, "_NODE_NAMESPACE_UNKNOWN_")
+        ),
+        format!("Topic type: {}", endpoint.topic_type),
+        format!(
+            "Topic type hash: {}",
+            hash_text(endpoint).unwrap_or("INVALID".into())
+        ),
+        format!("Endpoint type: {kind}"),
+        format!("GID: {}", gid_text(endpoint)),
+        "QoS profile:".into(),
+        format!("  Reliability: {}", qos.reliability),
+        format!("  History (Depth): {}", history_text(qos)),
+        format!("  Durability: {}", qos.durability),
+        format!("  Lifespan: {}", duration_text(qos.lifespan)),
+        format!("  Deadline: {}", duration_text(qos.deadline)),
+        format!("  Liveliness: {}", qos.liveliness),
+        format!(
+            "  Liveliness lease duration: {}",
+            duration_text(qos.liveliness_lease)
+        ),
+    ]
+    .join("\n")
+}
+
+/// One endpoint as JSON; durations in nanoseconds, `null` for infinite.
+pub fn endpoint_json(endpoint: &EndpointInfo) -> Value {
+    json!({
+        "node_name": endpoint.node_name,
+        "node_namespace": endpoint.node_namespace,
+        "topic_type": endpoint.topic_type,
+        "type_hash": hash_text(endpoint),
+        "gid": gid_text(endpoint),
+        "vendor": endpoint.vendor,
+        "qos": qos_json(&endpoint.qos),
+    })
+}
+
+fn qos_json(qos: &QosProfile) -> Value {
+    let nanoseconds = |time: Option<Duration>| time.map(|time| u64::try_from(time.as_nanos()).ok());
+    json!({
+        "reliability": qos.reliability.to_string(),
+        "durability": qos.durability.to_string(),
+        "history": history_text(qos),
+        "lifespan_ns": nanoseconds(qos.lifespan),
+        "deadline_ns": nanoseconds(qos.deadline),
+        "liveliness": qos.liveliness.to_string(),
+        "liveliness_lease_ns": nanoseconds(qos.liveliness_lease),
+    })
+}
+
+/// DDS does not announce a writer's history, so other stacks' is unknown.
+fn history_text(qos: &QosProfile) -> String {
+    match qos.history {
+        HistoryPolicy::SystemDefault => "UNKNOWN".into(),
+        known => known.to_string(),
+    }
+}
+
+fn duration_text(time: Option<Duration>) -> String {
+    match time {
+        None | Some(Duration::MAX) => "Infinite".into(),
+        Some(time) => format!("{} nanoseconds", time.as_nanos()),
+    }
+}
+
+fn hash_text(endpoint: &EndpointInfo) -> Option<String> {
+    endpoint.type_hash.as_ref().map(ToString::to_string)
+}
+
+/// Bytes in hexadecimal with dots between them.
+fn gid_text(endpoint: &EndpointInfo) -> String {
+    endpoint.gid.to_string()
+}
+
+fn node_or_unknown<'a>(name: &'a str, unknown: &'a str) -> &'a str {
+    if name.is_empty() { unknown } else { name }
+}
+
+/// `/ns/node`, or what stands for a node that was not announced.
+pub fn node_path(endpoint: &EndpointInfo) -> String {
+    if endpoint.node_name.is_empty() {
+        format!("(no node, {} participant)", endpoint.vendor)
+    } else {
+        pteros::names::node_path(&endpoint.node_namespace, &endpoint.node_name)
+    }
+}
+
+/// The publishers' offers for a topic, as `topic echo` adapts to them.
+pub fn offers(graph: &Graph, topic: &str) -> Vec<QosProfile> {
+    graph
+        .publishers(topic)
+        .into_iter()
+        .map(|endpoint| endpoint.qos)
+        .collect()
+}

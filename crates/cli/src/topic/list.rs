@@ -1,0 +1,127 @@
+//! `pteros topic list`.
+
+use super::known::shown_topics;
+use crate::session::{DiscoveryFlags, Session};
+use crate::shared::Shared;
+use anyhow::Result;
+use clap::Args;
+use serde_json::{Value, json};
+
+/// Arguments of `topic list`.
+#[derive(Debug, Args)]
+pub struct List {
+    #[command(flatten)]
+    discovery: DiscoveryFlags,
+    /// Show the types too
+    #[arg(short = 't', long)]
+    show_types: bool,
+    /// Only print how many topics there are
+    #[arg(short = 'c', long)]
+    count_topics: bool,
+    /// Include hidden topics
+    #[arg(long)]
+    include_hidden_topics: bool,
+    /// Show types and the numbers of publishers and subscriptions
+    #[arg(short = 'v', long)]
+    verbose: bool,
+}
+
+struct Row {
+    name: String,
+    types: Vec<String>,
+    publisher_count: usize,
+    subscription_count: usize,
+}
+
+impl List {
+    /// Prints the topics, sorted.
+    pub fn run(self, shared: &Shared) -> Result<()> {
+        let session = Session::open(shared, None)?;
+        let graph = session.discover(&self.discovery);
+        let rows: Vec<Row> = shown_topics(&graph, self.include_hidden_topics)
+            .into_iter()
+            .map(|topic| Row {
+                publisher_count: graph.publishers(&topic.name).len(),
+                subscription_count: graph.subscriptions(&topic.name).len(),
+                name: topic.name,
+                types: topic.types,
+            })
+            .collect();
+        let console = shared.console;
+        if console.json {
+            let topics: Vec<Value> = rows.iter().map(Row::json).collect();
+            let answer = if self.count_topics {
+                json!({ "count": rows.len() })
+            } else {
+                Value::from(topics)
+            };
+            return Ok(console.json(&answer)?);
+        }
+        if self.count_topics {
+            return Ok(console.line(rows.len().to_string())?);
+        }
+        if self.verbose && !rows.is_empty() {
+            console.line(verbose(&rows, "Published", "publisher", |row| {
+                row.publisher_count
+            }))?;
+            console.line(verbose(&rows, "Subscribed", "subscriber", |row| {
+                row.subscription_count
+            }))?;
+            return Ok(());
+        }
+        for row in &rows {
+            console.line(if self.show_types && !self.verbose {
+                format!("{} [{}]", row.name, row.types.join(", "))
+            } else {
+                row.name.clone()
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Row {
+    fn json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "types": self.types,
+            "publisher_count": self.publisher_count,
+            "subscription_count": self.subscription_count,
+        })
+    }
+}
+
+/// One block of `-v`, in ros2's form.
+fn verbose(rows: &[Row], heading: &str, noun: &str, count: impl Fn(&Row) -> usize) -> String {
+    let mut text = format!("{heading} topics:\n");
+    for row in rows.iter().filter(|row| count(row) > 0) {
+        let plural = if count(row) > 1 { "s" } else { "" };
+        let types = row.types.join(", ");
+        text += &format!(" * {} [{types}] {} {noun}{plural}\n", row.name, count(row));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_verbose_form_is_that_of_ros2() {
+        let rows = [Row {
+            name: "/chatter".into(),
+            types: vec!["std_msgs/msg/String".into()],
+            publisher_count: 2,
+            subscription_count: 0,
+        }];
+        assert_eq!(
+            verbose(&rows, "Published", "publisher", |row| row.publisher_count),
+            "Published topics:\n * /chatter [std_msgs/msg/String] 2 publishers\n"
+        );
+        assert_eq!(
+            verbose(&rows, "Subscribed", "subscriber", |row| row
+                .subscription_count),
+            "Subscribed topics:\n"
+        );
+    }
+}

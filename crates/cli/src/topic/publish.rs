@@ -1,0 +1,178 @@
+//! `pteros topic pub`.
+
+use crate::interface::named::known_message;
+use crate::python_repr;
+use crate::qos_flags::QosFlags;
+use crate::session::Session;
+use crate::shared::Shared;
+use crate::topic::stamps::Template;
+use crate::values::{positive_float, positive_seconds};
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
+use pteros::DynamicPublisher;
+use pteros::msg::dynamic::DynamicType;
+use serde_json::json;
+use std::io::Read;
+use std::time::{Duration, Instant, SystemTime};
+
+/// Arguments of `topic pub`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A header given as 'auto' and a time given as 'now' are stamped anew for each message:\n  pteros topic pub /pose geometry_msgs/msg/PoseStamped '{header: auto, pose: {position: {x: 1.0}}}'"
+)]
+pub struct Publish {
+    /// Messages per second
+    #[arg(short = 'r', long, value_name = "HZ", default_value = "1", value_parser = positive_float)]
+    rate: f64,
+    /// Print only every N-th message; 0 prints none
+    #[arg(short = 'p', long, value_name = "N", default_value = "1")]
+    print: u64,
+    /// Publish one message and exit
+    #[arg(short = '1', long, conflicts_with = "times")]
+    once: bool,
+    /// Publish this many messages and exit; 0 means without end
+    #[arg(short = 't', long, value_name = "N", default_value = "0")]
+    times: u64,
+    /// Wait for this many matching subscriptions first [default: 1 with --once
+    /// or --times, else 0]
+    #[arg(short = 'w', long, value_name = "N")]
+    wait_matching_subscriptions: Option<usize>,
+    /// Give up waiting for subscriptions after this many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
+    max_wait_time_secs: Option<Duration>,
+    /// Stay this many seconds after the last message, until it is acknowledged
+    #[arg(long, value_name = "SECONDS", default_value = "0.1", value_parser = positive_seconds)]
+    keep_alive: Duration,
+    /// Name of the publishing node [default: a hidden name]
+    #[arg(short = 'n', long, value_name = "NAME")]
+    node_name: Option<String>,
+    /// Read the values from standard input
+    #[arg(long, conflicts_with = "values")]
+    stdin: bool,
+    #[command(flatten)]
+    qos: QosFlags,
+    /// Name of the topic (e.g. /chatter)
+    topic_name: String,
+    /// Type of the messages (e.g. std_msgs/msg/String)
+    message_type: String,
+    /// The message's fields in YAML (e.g. 'data: Hello'); the others keep their defaults
+    #[arg(
+        default_value = "{}",
+        hide_default_value = true,
+        allow_hyphen_values = true
+    )]
+    values: String,
+}
+
+impl Publish {
+    /// Publishes as the flags say, or until Ctrl-C.
+    pub fn run(self, shared: &Shared) -> Result<()> {
+        let library = shared.library()?;
+        let type_name = known_message(&library, &self.message_type)?;
+        let message_type = DynamicType::new(&library.describe(&type_name)?)?;
+        let mut template = Template::from_yaml(&message_type, &self.yaml()?)?;
+        let qos = self.qos.profile("default")?;
+        let times = if self.once { 1 } else { self.times };
+        let wanted = self
+            .wait_matching_subscriptions
+            .unwrap_or(usize::from(times != 0));
+        if wanted == 0 && self.max_wait_time_secs.is_some() {
+            bail!(
+                "--max-wait-time-secs waits for nothing here: add --wait-matching-subscriptions N, --once or --times N"
+            );
+        }
+        let session = Session::open(shared, self.node_name.as_deref())?;
+        let topic = session.topic(&self.topic_name)?;
+        let publisher = session
+            .node
+            .create_dynamic_publisher(&topic, &message_type, qos)?;
+        self.wait_for_subscriptions(shared, &session, &publisher, wanted)?;
+        if !shared.console.json {
+            shared.console.line("publisher: beginning loop")?;
+        }
+        let period = Duration::try_from_secs_f64(1.0 / self.rate)
+            .with_context(|| format!("--rate {}: too slow for a clock", self.rate))?;
+        let mut next = Instant::now();
+        let mut count = 0;
+        while !session.context.is_shut_down() {
+            count += 1;
+            let message = template.stamped(SystemTime::now())?;
+            if self.print != 0 && count % self.print == 0 {
+                if shared.console.json {
+                    let sent: serde_json::Value = serde_json::from_str(&message.to_json())?;
+                    let answer = json!({ "count": count, "topic": topic, "message": sent });
+                    shared.console.json_line(&answer)?;
+                } else {
+                    let text = python_repr::message(message);
+                    shared
+                        .console
+                        .line(format!("publishing #{count}: {text}\n"))?;
+                }
+            }
+            publisher.publish(message)?;
+            if times != 0 && count >= times {
+                publisher.wait_for_all_acked(self.keep_alive);
+                break;
+            }
+            next += period;
+            spin_until(&session, next);
+        }
+        Ok(())
+    }
+
+    fn yaml(&self) -> Result<String> {
+        if !self.stdin {
+            return Ok(self.values.clone());
+        }
+        let mut text = String::new();
+        std::io::stdin()
+            .read_to_string(&mut text)
+            .context("reading the values from standard input")?;
+        Ok(text)
+    }
+
+    /// Says once a second that it waits.
+    fn wait_for_subscriptions(
+        &self,
+        shared: &Shared,
+        session: &Session,
+        publisher: &DynamicPublisher,
+        wanted: usize,
+    ) -> Result<()> {
+        let started = Instant::now();
+        let mut say_next = started;
+        while publisher.matched_count() < wanted && !session.context.is_shut_down() {
+            let now = Instant::now();
+            if now >= say_next {
+                shared.console.remark(format!(
+                    "Waiting for at least {wanted} matching subscription(s)..."
+                ));
+                say_next += Duration::from_secs(1);
+            }
+            if let Some(limit) = self.max_wait_time_secs
+                && now.duration_since(started) >= limit
+            {
+                bail!(
+                    "timed out after {} s waiting for subscriptions to {}: expected {wanted}, found {}; to see what stands between: pteros topic why {}",
+                    limit.as_secs_f64(),
+                    publisher.topic(),
+                    publisher.matched_count(),
+                    publisher.topic()
+                );
+            }
+            session.node.spin_once(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+}
+
+/// Serves the network until the given instant or Ctrl-C.
+fn spin_until(session: &Session, end: Instant) {
+    while !session.context.is_shut_down() {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        session.node.spin_once(left);
+    }
+}
