@@ -4,6 +4,10 @@
 //! the standard packages already. [`PackageBuild`] is for the rest: packages
 //! that build on each other, definitions from an installed ROS 2.
 //! The generated text lies in `OUT_DIR`, ready for `include!`.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a build script is told by cargo in variables"
+)]
 
 use crate::folder::{FolderError, package_name_of};
 use crate::generate::{GenerateOptions, Generator};

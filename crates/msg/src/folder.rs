@@ -3,6 +3,10 @@
 //! Two layouts are understood: packages side by side (`<root>/<package>/msg/*.msg`,
 //! as in a source tree or in `share/` of an installation), and one package by
 //! itself (`<folder>/msg/*.msg`, beside a `package.xml`).
+#![allow(
+    clippy::disallowed_methods,
+    reason = "where interface folders are is said in AMENT_PREFIX_PATH"
+)]
 
 use crate::library::InterfaceLibrary;
 use crate::schema::{InterfaceKind, is_package_name};

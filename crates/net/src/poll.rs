@@ -200,6 +200,7 @@ fn named(action: &str, errno: Errno) -> io::Error {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "what is tested is real waiting")]
 mod tests {
     use super::*;
     use crate::Waker;

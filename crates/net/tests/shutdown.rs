@@ -1,5 +1,9 @@
 //! Signals act on a whole process, so each story runs in a child: this test
 //! binary again, told by an environment variable which part to play.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the test runs itself again and says so in a variable"
+)]
 
 use std::io::{BufRead, BufReader, Lines};
 use std::os::unix::process::ExitStatusExt;

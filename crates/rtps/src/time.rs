@@ -191,7 +191,7 @@ const fn fraction_of(nanos: i64) -> (i64, u32) {
     let secs = nanos / 1_000_000_000;
     let rest = (nanos % 1_000_000_000) as u64;
     // Rounded up, so that reading it back (rounded down) gives the same nanos.
-    (secs, (((rest << 32) + 999_999_999) / 1_000_000_000) as u32)
+    (secs, (rest << 32).div_ceil(1_000_000_000) as u32)
 }
 
 const fn nanos_of(fraction: u32) -> i64 {
