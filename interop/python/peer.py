@@ -159,6 +159,7 @@ def parse():
     parser.add_argument("--start", choices=["now", "stdin"], default="now")
     parser.add_argument("--rate", type=float, default=10)
     parser.add_argument("--timeout", type=float, default=0)
+    parser.add_argument("--settle", type=float, default=0.3)
     parser.add_argument("--linger", type=float, default=0)
     parser.add_argument("--partition")
     parser.add_argument("--typehash")
@@ -235,6 +236,8 @@ def run_pub(o, participant, topic, reports, end):
         time.sleep(0.001)
     if o.start == "stdin":
         sys.stdin.readline()
+    if o.wait_matched:
+        stop.wait(o.settle)
     seq, following = 0, time.monotonic()
     while not stop.is_set() and (not o.count or seq < o.count) and time.monotonic() < end:
         seq += 1

@@ -1,6 +1,18 @@
 //! Project tasks: `cargo xtask <task>`. One module per task.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a tool that works on a real machine in real time"
+)]
 
+#[path = "../../interop/peer.rs"]
+#[allow(dead_code)] // shared with tests, which use the rest
+mod driver;
 mod generate;
+mod namespace;
+mod peers;
+mod peers_check;
+mod test;
+mod tidy;
 
 use anyhow::{Result, bail};
 
@@ -10,7 +22,25 @@ fn main() -> Result<()> {
     let rest: Vec<String> = arguments.collect();
     match task.as_str() {
         "generate" => println!("{}", generate::run(&rest)?),
-        _ => bail!("usage: cargo xtask generate [--check]"),
+        "test" => println!("{}", test::run(&rest)?),
+        "tidy" => println!("{}", tidy::run(&rest)?),
+        "peers" => peers::run(&rest)?,
+        peers_check::INSIDE_TASK => peers_check::run_inside(&rest)?,
+        "namespace" => exit_as(namespace::run(&rest)?),
+        namespace::INSIDE_TASK => exit_as(namespace::run_inside(&rest)?),
+        _ => bail!(
+            "usage: cargo xtask test [--no-peers] | tidy | generate [--check] | peers [--check] | namespace [--no-multicast] -- COMMAND"
+        ),
     }
     Ok(())
+}
+
+/// Passes a command's status on, as a shell does for one that a signal ended.
+fn exit_as(status: std::process::ExitStatus) -> ! {
+    use std::os::unix::process::ExitStatusExt;
+    std::process::exit(
+        status
+            .code()
+            .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
+    )
 }

@@ -1,0 +1,308 @@
+//! `cargo xtask peers [--check]`: the DDS stacks that others wrote, installed
+//! and built on demand under `target/interop`, see interop/README.md.
+//!
+//! A peer that cannot be had is not an error of the others: each one comes with
+//! its own reason. Rebuilt when its sources are newer than the program.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+use anyhow::{Context, Result, bail};
+
+use crate::namespace;
+
+/// Everything that was asked for, had or not.
+pub struct Peers {
+    /// The folder of the programs, for `PTEROS_PEERS`.
+    pub folder: PathBuf,
+    /// Each peer's program, or why it could not be had and what would help.
+    pub list: Vec<(&'static str, Result<PathBuf>)>,
+}
+
+/// The PyPI release that is tested against.
+const PYTHON_CYCLONE: &str = "cyclonedds==11.0.1";
+
+/// Runs the task; fails when a peer is missing.
+pub fn run(arguments: &[String]) -> Result<()> {
+    let peers = prepare()?;
+    let mut missing = 0;
+    for (name, outcome) in &peers.list {
+        match outcome {
+            Ok(path) => println!("{name:14} {}", path.display()),
+            Err(why) => {
+                missing += 1;
+                println!("{name:14} missing: {why:#}");
+            }
+        }
+    }
+    match arguments {
+        [] => {}
+        [flag] if flag == "--check" => crate::peers_check::run_in_namespace(&peers)?,
+        _ => bail!("usage: cargo xtask peers [--check]"),
+    }
+    if missing > 0 {
+        bail!(
+            "{missing} of {} peers could not be had, see above",
+            peers.list.len()
+        );
+    }
+    Ok(())
+}
+
+/// Installs and builds what is missing. Fails only when the folder for it
+/// cannot be made.
+pub fn prepare() -> Result<Peers> {
+    let work = Workplace::open()?;
+    let list = vec![
+        ("udp-ping", work.build_udp_ping()),
+        ("cyclone-peer", work.build_cyclone()),
+        ("fastdds-peer", work.build_fastdds()),
+        ("python-peer", work.build_python()),
+    ];
+    Ok(Peers {
+        folder: work.programs,
+        list,
+    })
+}
+
+struct Workplace {
+    sources: PathBuf,
+    target: PathBuf,
+    programs: PathBuf,
+}
+
+impl Workplace {
+    fn open() -> Result<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("..")
+            .canonicalize()?;
+        let target = std::env::var_os("CARGO_TARGET_DIR")
+            .map_or_else(|| root.join("target"), |folder| root.join(folder))
+            .join("interop");
+        let programs = target.join("bin");
+        fs::create_dir_all(&programs).with_context(|| format!("make {}", programs.display()))?;
+        Ok(Self {
+            sources: root.join("interop"),
+            target,
+            programs,
+        })
+    }
+
+    fn build_udp_ping(&self) -> Result<PathBuf> {
+        let program = self.programs.join("udp-ping");
+        if self.is_fresh(&program, &["udp_ping.c", "peer.h"]) {
+            return Ok(program);
+        }
+        need("cc", "/usr/bin/cc", &["gcc", "libc6-dev"])?;
+        let mut cc = compiler("cc", "gnu11", &program);
+        run_quietly(cc.arg(self.sources.join("udp_ping.c")).arg("-lpthread"))?;
+        Ok(program)
+    }
+
+    fn build_cyclone(&self) -> Result<PathBuf> {
+        let program = self.programs.join("cyclone-peer");
+        if self.is_fresh(
+            &program,
+            &["cyclone/peer.c", "peer.h", "chatter.idl", "array.idl"],
+        ) {
+            return Ok(program);
+        }
+        let packages = ["cyclonedds-dev", "cyclonedds-tools", "gcc", "libc6-dev"];
+        need("idlc", "/usr/include/dds/dds.h", &packages)?;
+        let generated = self.empty_folder("cyclone")?;
+        let idlc = |options: &[&str], file: &str| {
+            let mut command = Command::new("idlc");
+            command
+                .args(options)
+                .arg("-o")
+                .arg(&generated)
+                .arg(self.sources.join(file));
+            run_quietly(&mut command)
+        };
+        idlc(&[], "chatter.idl")?;
+        idlc(&["-t"], "array.idl")?; // the reason is in the file
+        let mut cc = compiler("cc", "gnu11", &program);
+        cc.arg("-I")
+            .arg(&generated)
+            .arg(self.sources.join("cyclone/peer.c"));
+        cc.args([generated.join("chatter.c"), generated.join("array.c")]);
+        run_quietly(cc.args(["-lddsc", "-lpthread"]))?;
+        Ok(program)
+    }
+
+    fn build_fastdds(&self) -> Result<PathBuf> {
+        let program = self.programs.join("fastdds-peer");
+        if self.is_fresh(
+            &program,
+            &["fastdds/peer.cpp", "peer.h", "chatter.idl", "array.idl"],
+        ) {
+            return Ok(program);
+        }
+        let packages = ["libfastrtps-dev", "fastddsgen", "g++"];
+        need(
+            "fastddsgen",
+            "/usr/include/fastdds/dds/domain/DomainParticipant.hpp",
+            &packages,
+        )?;
+        let generated = self.empty_folder("fastdds")?;
+        let mut cxx = compiler("g++", "c++17", &program);
+        cxx.arg("-I")
+            .arg(&generated)
+            .arg(self.sources.join("fastdds/peer.cpp"));
+        for name in ["chatter", "array"] {
+            // It writes beside its input whatever -d says about includes.
+            let idl = generated.join(format!("{name}.idl"));
+            fs::copy(self.sources.join(format!("{name}.idl")), &idl)?;
+            let mut generator = Command::new("fastddsgen");
+            generator.args(["-replace", "-d"]).arg(&generated).arg(&idl);
+            run_quietly(generator.current_dir(&generated))?;
+            cxx.arg(generated.join(format!("{name}.cxx")));
+            cxx.arg(generated.join(format!("{name}PubSubTypes.cxx")));
+        }
+        run_quietly(cxx.args(["-lfastrtps", "-lfastcdr", "-lpthread"]))?;
+        Ok(program)
+    }
+
+    fn build_python(&self) -> Result<PathBuf> {
+        let program = self.programs.join("python-peer");
+        let venv = self.target.join("venv");
+        let python = venv.join("bin/python");
+        let is_usable = || {
+            let mut ask = Command::new(&python);
+            python.exists() && run_quietly(ask.args(["-c", "import cyclonedds.domain"])).is_ok()
+        };
+        if !is_usable() {
+            need("python3", "/usr/bin/env", &["python3", "python3-venv"])?;
+            let mut make = Command::new("python3");
+            make.args(["-m", "venv", "--clear"]).arg(&venv);
+            if let Err(first) = run_quietly(&mut make) {
+                // Debian keeps ensurepip in a package of its own.
+                install(&["python3-venv"]).context(first)?;
+                run_quietly(&mut make)?;
+            }
+            let mut pip = Command::new(&python);
+            pip.args(["-m", "pip", "install", "--quiet", PYTHON_CYCLONE]);
+            run_quietly(&mut pip)
+                .context("needs a Python for which PyPI has a wheel, and the network")?;
+            if !is_usable() {
+                bail!("{PYTHON_CYCLONE} is installed but cannot be imported");
+            }
+        }
+        let script = self.sources.join("python/peer.py");
+        let text = format!(
+            "#!/bin/sh\nexec '{}' '{}' \"$@\"\n",
+            python.display(),
+            script.display()
+        );
+        fs::write(&program, text)?;
+        fs::set_permissions(
+            &program,
+            std::os::unix::fs::PermissionsExt::from_mode(0o755),
+        )?;
+        Ok(program)
+    }
+
+    fn empty_folder(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.target.join(name);
+        if folder.exists() {
+            fs::remove_dir_all(&folder)?;
+        }
+        fs::create_dir_all(&folder)?;
+        Ok(folder)
+    }
+
+    /// Whether the program is newer than each of its sources, and still runs:
+    /// a distribution upgrade may have taken its library away.
+    fn is_fresh(&self, program: &Path, sources: &[&str]) -> bool {
+        let changed = |path: &Path| fs::metadata(path).and_then(|m| m.modified()).ok();
+        let Some(built) = changed(program) else {
+            return false;
+        };
+        let newest = sources.iter().map(|name| changed(&self.sources.join(name)));
+        // Without arguments each one prints its usage and exits with 2.
+        let starts = Command::new(program)
+            .output()
+            .is_ok_and(|o| o.status.code() == Some(2));
+        starts
+            && newest
+                .max()
+                .flatten()
+                .is_none_or(|source: SystemTime| source < built)
+    }
+}
+
+fn compiler(name: &str, standard: &str, program: &Path) -> Command {
+    let mut command = Command::new(name);
+    command.arg(format!("-std={standard}")).args([
+        "-O2",
+        "-Wall",
+        "-Wextra",
+        "-Wno-unused-function",
+    ]);
+    command.arg("-o").arg(program);
+    command
+}
+
+/// Makes sure that a tool and a file are there, installing packages if not.
+fn need(tool: &str, file: &str, packages: &[&str]) -> Result<()> {
+    let found = || {
+        let on_path = std::env::var_os("PATH").is_some_and(|path| {
+            std::env::split_paths(&path).any(|folder| folder.join(tool).exists())
+        });
+        on_path && Path::new(file).exists()
+    };
+    if found() {
+        return Ok(());
+    }
+    install(packages)?;
+    if !found() {
+        bail!(
+            "{} installed, but {tool} or {file} is still missing",
+            packages.join(" ")
+        );
+    }
+    Ok(())
+}
+
+fn install(packages: &[&str]) -> Result<()> {
+    let by_hand = format!("apt-get install -y {}", packages.join(" "));
+    if !namespace::is_root() || !Path::new("/usr/bin/apt-get").exists() {
+        bail!("needs Debian packages; run as root: {by_hand}");
+    }
+    eprintln!("installing {}", packages.join(" "));
+    let apt = |arguments: &[&str]| {
+        let mut command = Command::new("apt-get");
+        run_quietly(
+            command
+                .args(arguments)
+                .env("DEBIAN_FRONTEND", "noninteractive"),
+        )
+    };
+    let line = [
+        &["install", "-y", "-q", "--no-install-recommends"],
+        packages,
+    ]
+    .concat();
+    if apt(&line).is_ok() {
+        return Ok(());
+    }
+    // The package lists may be missing or old.
+    apt(&["update", "-q"]).with_context(|| format!("while preparing: {by_hand}"))?;
+    apt(&line).with_context(|| by_hand.clone())
+}
+
+/// Runs to the end; on failure the error holds the last lines it printed.
+fn run_quietly(command: &mut Command) -> Result<()> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let outcome = command.output().with_context(|| format!("run {name}"))?;
+    if outcome.status.success() {
+        return Ok(());
+    }
+    let said = [outcome.stdout, outcome.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    let lines: Vec<&str> = said.lines().collect();
+    let last = &lines[lines.len().saturating_sub(12)..];
+    bail!("{name} ended with {}: {}", outcome.status, last.join("\n"))
+}
