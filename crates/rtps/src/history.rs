@@ -93,10 +93,6 @@ impl History {
         self.changes.len()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.changes.is_empty()
-    }
-
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -162,12 +158,6 @@ impl History {
     pub fn from(&self, sequence: SequenceNumber) -> Option<&Change> {
         let at = self.position(sequence).unwrap_or_else(|at| at);
         self.changes.get(at)
-    }
-
-    /// How many changes are numbered `sequence` or higher.
-    pub fn count_from(&self, sequence: SequenceNumber) -> usize {
-        let at = self.position(sequence).unwrap_or_else(|at| at);
-        self.changes.len().saturating_sub(at)
     }
 
     /// The number with which the last `count` changes begin.
@@ -245,7 +235,6 @@ mod tests {
         assert_eq!(found(&history, 21), None);
         assert!(history.find(SequenceNumber(8)).is_none());
         assert!(history.find(SequenceNumber(i64::MAX)).is_none());
-        assert_eq!(history.count_from(SequenceNumber(7)), 3);
         assert_eq!(history.start_of_last(2), Some(SequenceNumber(10)));
         assert_eq!(history.start_of_last(9), Some(SequenceNumber(5)));
         history.remove(SequenceNumber(9));

@@ -44,10 +44,6 @@ impl ReorderBuffer {
         self.changes.is_empty()
     }
 
-    pub fn len(&self) -> usize {
-        self.changes.len()
-    }
-
     pub fn first(&self) -> Option<SequenceNumber> {
         self.changes.front().map(|change| change.sequence)
     }

@@ -1,3 +1,739 @@
-//! The writer.
+//! The writer (RTPS 2.5 §8.4.7–9): changes and readers' answers in; datagrams
+//! and events out.
+//!
+//! Changes are pushed once to each destination (the readers of one participant
+//! share theirs) with a heartbeat in the same datagram, and sent again to who
+//! asks. After `write`, any `handle_*` call and whenever
+//! [`Writer::next_timeout`] has come, poll transmissions and events until
+//! empty; doing so late or twice is safe. Payloads are shared, never copied;
+//! in steady state nothing is allocated.
+
 mod config;
-pub use config::*;
+mod event;
+mod proxy;
+mod transmit;
+
+use alloc::vec::Vec;
+use core::fmt;
+
+pub use config::{
+    Burst, FragmentSize, HeartbeatConfig, NewChange, ReaderProxyConfig, WriterConfig, WriterLimits,
+};
+pub use event::WriterEvent;
+
+use crate::history::{Change, ChangeKind, History};
+use crate::id::{EntityId, Guid, GuidPrefix, VendorId};
+use crate::interval::Run;
+use crate::locator::Route;
+use crate::qos::{self, Durability, EndpointQos, Liveliness, Reliability};
+use crate::seq::SequenceNumber;
+use crate::stats::WriterStats;
+use crate::time::{Duration, Instant};
+use crate::timer::Timers;
+use crate::wire::{AckNack, NackFrag};
+use event::Events;
+use proxy::{Group, ReaderProxy};
+use transmit::Cursor;
+
+/// When to ask for acknowledgements that have not come.
+const TIMER_HEARTBEAT: usize = 0;
+/// When requests that came too soon after their answer are served.
+const TIMER_REPAIR: usize = 1;
+/// When to find that nothing was written within the deadline.
+const TIMER_DEADLINE: usize = 2;
+/// When to find that the application did not prove itself alive.
+const TIMER_LIVELINESS: usize = 3;
+/// When the oldest change's lifespan ends.
+const TIMER_LIFESPAN: usize = 4;
+
+/// Why a write was refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WriteError {
+    /// KEEP_ALL, and the history is full of samples that some reliable reader
+    /// has not acknowledged. Wait for [`WriterEvent::SpaceFreed`], at most
+    /// `max_blocking_time`, and try again.
+    WouldBlock {
+        /// Samples kept.
+        samples: usize,
+        /// The limit on samples.
+        samples_max: usize,
+        /// Bytes kept.
+        bytes: usize,
+        /// The limit on bytes.
+        bytes_max: usize,
+    },
+    /// The sample is larger than the writer's limit.
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+        /// The limit.
+        bytes_max: usize,
+    },
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WouldBlock {
+                samples,
+                samples_max,
+                bytes,
+                bytes_max,
+            } => write!(
+                f,
+                "the writer keeps {samples} of {samples_max} samples and {bytes} of {bytes_max} \
+                 bytes that a reader has not acknowledged; wait, or raise its resource limits"
+            ),
+            Self::TooLarge { bytes, bytes_max } => write!(
+                f,
+                "the sample has {bytes} bytes, the writer takes {bytes_max}; raise its \
+                 sample_bytes_max"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for WriteError {}
+
+/// One RTPS writer. Not thread-safe; its owner locks.
+///
+/// KEEP_LAST never refuses: it replaces the oldest sample, acknowledged or
+/// not, and counts it in [`WriterStats::overwritten`] if some reader may still
+/// have needed it. KEEP_ALL refuses instead, as long as a reliable reader
+/// holds it up; kept for late joiners alone, the oldest go when it is full.
+#[derive(Debug)]
+pub struct Writer {
+    config: WriterConfig,
+    /// How many samples are kept, of each instance if keyed.
+    depth: usize,
+    samples_max: usize,
+    history: History,
+    /// The last number given.
+    last: SequenceNumber,
+    /// The last number meant for every reader.
+    last_shared: i64,
+    /// All numbers up to here that are not in the history are lost to readers
+    /// that did not get them; others not in the history are irrelevant.
+    lost_through: i64,
+    readers: Vec<ReaderProxy>,
+    groups: Vec<Group>,
+    reliable_readers: usize,
+    cursor: Cursor,
+    heartbeat_count: u32,
+    heartbeat_period: Duration,
+    /// Samples and bytes pushed since acknowledgements were last asked for.
+    unasked_samples: u32,
+    unasked_bytes: usize,
+    /// Some reader waits for a repair, a replay or a heartbeat of its own.
+    has_debts: bool,
+    /// A write was refused and no room has been found since.
+    blocked: bool,
+    all_acked: bool,
+    timers: Timers<5>,
+    lease_lost: bool,
+    deadlines_missed: u64,
+    leases_lost: u64,
+    events: Events,
+    stats: WriterStats,
+    /// The last `now` seen.
+    clock: Instant,
+}
+
+impl Writer {
+    /// A writer that has written nothing and has no readers.
+    pub fn new(mut config: WriterConfig) -> Self {
+        let clamp = |size: u16| size.clamp(64, FRAGMENT_BYTES_MAX);
+        config.fragment_size.same_host = clamp(config.fragment_size.same_host);
+        config.fragment_size.network = clamp(config.fragment_size.network);
+        let limits = &config.qos.resource_limits;
+        let limit = |n: Option<u32>| n.map(|n| usize::try_from(n.max(1)).unwrap_or(usize::MAX));
+        let (depth, samples_max) = match config.qos.history {
+            qos::History::KeepLast(depth) => {
+                let depth = limit(Some(depth)).unwrap_or(1);
+                let per_instance = limit(limits.max_samples_per_instance).unwrap_or(depth);
+                let all = limit(limits.max_samples).unwrap_or(usize::MAX);
+                (depth.min(per_instance).min(all), all)
+            }
+            qos::History::KeepAll => (
+                usize::MAX,
+                limit(limits.max_samples).unwrap_or(config.limits.samples_max.max(1)),
+            ),
+        };
+        Self {
+            heartbeat_period: config.heartbeat.first,
+            config,
+            depth,
+            samples_max,
+            history: History::default(),
+            last: SequenceNumber::ZERO,
+            last_shared: 0,
+            lost_through: 0,
+            readers: Vec::new(),
+            groups: Vec::new(),
+            reliable_readers: 0,
+            cursor: Cursor::at(1),
+            heartbeat_count: 0,
+            unasked_samples: 0,
+            unasked_bytes: 0,
+            has_debts: false,
+            blocked: false,
+            all_acked: true,
+            timers: Timers::new(),
+            lease_lost: false,
+            deadlines_missed: 0,
+            leases_lost: 0,
+            events: Events::default(),
+            stats: WriterStats::default(),
+            clock: Instant::ZERO,
+        }
+    }
+
+    /// Its identity.
+    pub fn guid(&self) -> Guid {
+        self.config.guid
+    }
+
+    /// Its policies.
+    pub fn qos(&self) -> &EndpointQos {
+        &self.config.qos
+    }
+
+    /// What it counted.
+    pub fn stats(&self) -> &WriterStats {
+        &self.stats
+    }
+
+    /// The number the next change will get.
+    pub fn next_sequence(&self) -> SequenceNumber {
+        self.last.next()
+    }
+
+    /// How many readers are matched.
+    pub fn matched_count(&self) -> usize {
+        self.readers.len()
+    }
+
+    /// Matched readers.
+    pub fn matched_readers(&self) -> impl Iterator<Item = Guid> + '_ {
+        self.readers.iter().map(|reader| reader.guid)
+    }
+
+    /// Samples kept now.
+    pub fn kept_count(&self) -> usize {
+        self.history.len()
+    }
+
+    /// The most memory its samples may take, bytes.
+    pub fn worst_case_bytes(&self) -> usize {
+        self.config
+            .limits
+            .history_bytes_max
+            .max(self.config.limits.sample_bytes_max)
+    }
+
+    /// Whether every reliable reader has everything that was written for it.
+    pub fn is_acked_by_all(&self) -> bool {
+        let owes = |reader: &ReaderProxy| reader.owes_ack(self.last_shared);
+        !self.readers.iter().any(owes)
+    }
+
+    fn keeps_for_late_joiners(&self) -> bool {
+        self.config.qos.durability >= Durability::TransientLocal
+    }
+
+    fn is_keep_all(&self) -> bool {
+        self.config.qos.history == qos::History::KeepAll
+    }
+
+    /// Takes a number without sending anything: for a sample that all readers
+    /// got by another way. Counts as a write for deadline and liveliness.
+    pub fn skip(&mut self, now: Instant) -> SequenceNumber {
+        self.note_life(now);
+        self.last = self.last.next();
+        let number = self.last.0;
+        if self.cursor.number == number {
+            for group in &mut self.groups {
+                group.skip(number);
+            }
+            self.cursor = Cursor::at(number.saturating_add(1));
+        }
+        self.last
+    }
+
+    /// Accepts a change; it is sent by [`Self::poll_transmit`]. Without
+    /// matched readers a volatile writer only counts it.
+    pub fn write(&mut self, now: Instant, change: NewChange) -> Result<SequenceNumber, WriteError> {
+        self.clock = now;
+        let bytes = change.payload.len();
+        let bytes_max = self.config.limits.sample_bytes_max;
+        if bytes > bytes_max || u32::try_from(bytes).is_err() {
+            self.stats.blocked += 1;
+            return Err(WriteError::TooLarge { bytes, bytes_max });
+        }
+        let keeps = self.keeps_for_late_joiners() || !self.readers.is_empty();
+        if keeps {
+            self.make_room(now, &change)?;
+        }
+        self.note_life(now);
+        self.stats.written += 1;
+        self.last = self.last.next();
+        let sequence = self.last;
+        if keeps {
+            self.keep(now, sequence, change);
+        }
+        if self.readers.is_empty() {
+            self.cursor = Cursor::at(sequence.next().0);
+        }
+        Ok(sequence)
+    }
+
+    fn keep(&mut self, now: Instant, sequence: SequenceNumber, change: NewChange) {
+        match change.only_for {
+            None => self.last_shared = sequence.0,
+            Some(only) => {
+                if let Some(reader) = self.reader_mut(only) {
+                    reader.last_directed = sequence.0;
+                }
+            }
+        }
+        let expires_at = now.after(self.config.qos.lifespan);
+        if expires_at != Instant::FAR_FUTURE {
+            self.timers.set_no_later(TIMER_LIFESPAN, expires_at);
+        }
+        if self.reliable_readers > 0 {
+            self.all_acked = false;
+            self.heartbeat_period = self.config.heartbeat.first;
+            self.timers
+                .set_no_later(TIMER_HEARTBEAT, now.after(self.heartbeat_period));
+        }
+        self.history.push(Change {
+            sequence,
+            kind: change.kind,
+            payload: change.payload,
+            source_timestamp: change.source_timestamp,
+            related: change.related,
+            key_hash: change.key_hash,
+            only_for: change.only_for,
+            expires_at,
+            fragment_size: 0,
+        });
+    }
+
+    /// Frees a place for `change`, or says why there is none.
+    fn make_room(&mut self, now: Instant, change: &NewChange) -> Result<(), WriteError> {
+        let bytes_max = self.config.limits.history_bytes_max;
+        let weight = change.payload.len().saturating_add(Change::OVERHEAD_BYTES);
+        let keep_all = self.is_keep_all();
+        if let Some(key) = &change.key_hash {
+            while let Some((oldest, _)) = self
+                .history
+                .instance(key)
+                .filter(|(_, count)| *count >= self.depth)
+            {
+                self.overwrite(oldest);
+            }
+        }
+        let samples_max = match change.key_hash {
+            Some(_) => self.samples_max,
+            None => self.depth.min(self.samples_max),
+        };
+        while let Some(first) = self.history.first()
+            && (self.history.len() >= samples_max
+                || self.history.bytes().saturating_add(weight) > bytes_max)
+        {
+            let sequence = first.sequence;
+            if keep_all && self.reliable_readers > 0 && !self.is_settled(first) {
+                self.blocked = true;
+                self.stats.blocked += 1;
+                // Ask now; every answer may free a place.
+                self.timers.set_no_later(TIMER_HEARTBEAT, now);
+                return Err(WriteError::WouldBlock {
+                    samples: self.history.len(),
+                    samples_max,
+                    bytes: self.history.bytes(),
+                    bytes_max,
+                });
+            }
+            self.overwrite(sequence);
+        }
+        Ok(())
+    }
+
+    /// Removes a change to make room.
+    fn overwrite(&mut self, sequence: SequenceNumber) {
+        let settled = self
+            .history
+            .find(sequence)
+            .is_none_or(|change| self.is_settled(change));
+        if !settled {
+            self.stats.overwritten += 1;
+            self.lost_through = self.lost_through.max(sequence.0);
+        }
+        self.history.remove(sequence);
+    }
+
+    /// Whether nobody matched needs the change any more: it was pushed, and
+    /// every reliable reader it is meant for has acknowledged it.
+    fn is_settled(&self, change: &Change) -> bool {
+        let number = change.sequence.0;
+        number < self.cursor.number
+            && !self
+                .readers
+                .iter()
+                .any(|reader| reader.reliable && reader.acked <= number && reader.wants(change))
+            || self.readers.is_empty()
+    }
+
+    /// Removes what nobody needs any more.
+    fn prune(&mut self) {
+        if !self.keeps_for_late_joiners() {
+            while let Some(first) = self.history.first()
+                && self.is_settled(first)
+            {
+                self.history.pop_first();
+            }
+        } else if self.history.has_endings() {
+            // An instance that ended concerns no late joiner.
+            let ended: Vec<SequenceNumber> = self
+                .history
+                .iter()
+                .filter(|change| change.kind != ChangeKind::Alive && self.is_settled(change))
+                .map(|change| change.sequence)
+                .collect();
+            for sequence in ended {
+                self.history.remove(sequence);
+            }
+        }
+        let freed = match self.history.first() {
+            None => true,
+            Some(first) => {
+                (self.history.len() < self.samples_max
+                    && self.history.bytes() < self.config.limits.history_bytes_max)
+                    || self.is_settled(first)
+            }
+        };
+        if self.blocked && freed {
+            self.blocked = false;
+            self.events.push_or_drop_oldest(WriterEvent::SpaceFreed);
+        }
+        if !self.all_acked && self.is_acked_by_all() {
+            self.all_acked = true;
+            self.timers.stop(TIMER_HEARTBEAT);
+            self.heartbeat_period = self.config.heartbeat.first;
+            self.events.push_or_drop_oldest(WriterEvent::AllAcknowledged);
+        }
+    }
+
+    /// Begins to send to a reader; again with one that is matched, only its
+    /// route is taken over. False when the limit of readers is reached.
+    ///
+    /// A volatile reader gets what is written from now on. A transient-local
+    /// one first gets what is kept; one of this stack, whose depth we know,
+    /// gets no more than that depth.
+    pub fn match_reader(&mut self, now: Instant, config: ReaderProxyConfig) -> bool {
+        self.clock = now;
+        if self.reader_mut(config.guid).is_some() {
+            self.update_route(config.guid, config.route);
+            return true;
+        }
+        if self.readers.len() >= self.config.limits.readers_max {
+            return false;
+        }
+        let news = self.last.next().0;
+        let wants_history = self.keeps_for_late_joiners()
+            && config.qos.durability >= Durability::TransientLocal;
+        let start = if wants_history {
+            let depth = match config.qos.history {
+                qos::History::KeepLast(depth)
+                    if config.vendor == VendorId::PTEROS && !config.guid.entity.is_keyed() =>
+                {
+                    usize::try_from(depth.max(1)).unwrap_or(usize::MAX)
+                }
+                _ => usize::MAX,
+            };
+            self.history.start_of_last(depth).map_or(news, |s| s.0)
+        } else {
+            news
+        };
+        let reliable = self.config.qos.reliability == Reliability::Reliable
+            && config.qos.reliability == Reliability::Reliable;
+        let group = self.join_group(config.guid.prefix, &config.route);
+        let mut reader = ReaderProxy::new(&config, reliable, group, start);
+        let pushed = self.cursor.number.saturating_sub(1);
+        if reliable {
+            reader.heartbeat_due = true;
+            self.has_debts = true;
+            if start < news {
+                self.all_acked = false;
+                self.heartbeat_period = self.config.heartbeat.first;
+                self.timers
+                    .set_no_later(TIMER_HEARTBEAT, now.after(self.heartbeat_period));
+            }
+        } else if start <= pushed {
+            reader.replay = Some(Run {
+                first: start,
+                last: pushed,
+            });
+            self.has_debts = true;
+        }
+        self.readers.push(reader);
+        self.recount();
+        true
+    }
+
+    /// Stops sending to a reader. What only it still needed is dropped.
+    pub fn unmatch_reader(&mut self, guid: Guid) {
+        self.readers.retain(|reader| reader.guid != guid);
+        self.recount();
+        if self.readers.is_empty() {
+            self.cursor = Cursor::at(self.last.next().0);
+        }
+        self.prune();
+    }
+
+    /// Sends to a reader elsewhere from now on.
+    pub fn update_route(&mut self, guid: Guid, route: Route) {
+        let group = self.join_group(guid.prefix, &route);
+        if let Some(reader) = self.reader_mut(guid) {
+            reader.group = group;
+        }
+        self.recount();
+    }
+
+    /// The group of this destination, made if need be.
+    fn join_group(&mut self, prefix: GuidPrefix, route: &Route) -> usize {
+        let same = |group: &Group| group.prefix == prefix && group.route == *route;
+        if let Some(at) = self.groups.iter().position(same) {
+            return at;
+        }
+        let group = Group::new(prefix, route.clone());
+        // A freed place may lie behind the cursor, and then would miss the
+        // change being pushed: only a new one is safe.
+        if self.cursor.group == 0
+            && let Some(at) = self.groups.iter().position(|group| group.readers == 0)
+            && let Some(place) = self.groups.get_mut(at)
+        {
+            *place = group;
+            return at;
+        }
+        self.groups.push(group);
+        self.groups.len() - 1
+    }
+
+    /// Brings what groups know of their readers up to date.
+    fn recount(&mut self) {
+        for group in &mut self.groups {
+            group.readers = 0;
+            group.reliable = 0;
+            group.start = i64::MAX;
+        }
+        self.reliable_readers = 0;
+        for reader in &self.readers {
+            let Some(group) = self.groups.get_mut(reader.group) else {
+                continue;
+            };
+            group.readers += 1;
+            group.sole = if group.readers == 1 {
+                reader.guid.entity
+            } else {
+                EntityId::UNKNOWN
+            };
+            group.reliable += usize::from(reader.reliable);
+            group.start = group.start.min(reader.start);
+            self.reliable_readers += usize::from(reader.reliable);
+        }
+        while self.groups.last().is_some_and(|group| group.readers == 0) {
+            self.groups.pop();
+        }
+    }
+
+    fn reader_mut(&mut self, guid: Guid) -> Option<&mut ReaderProxy> {
+        self.readers.iter_mut().find(|reader| reader.guid == guid)
+    }
+
+    /// Takes an ACKNACK of a reader of participant `from`.
+    pub fn handle_acknack(&mut self, now: Instant, from: GuidPrefix, acknack: &AckNack) {
+        self.clock = now;
+        let guid = from.with(acknack.reader);
+        let end = self.cursor.number;
+        let suppression = self.config.nack_suppression;
+        let Some(reader) = self
+            .readers
+            .iter_mut()
+            .find(|reader| reader.guid == guid && reader.reliable)
+        else {
+            self.stats.unknown_readers += 1;
+            return;
+        };
+        if !reader.accepts_acknack(now, acknack.count) {
+            self.stats.duplicates += 1;
+            return;
+        }
+        self.stats.acknacks += 1;
+        // Nobody can have what was not sent.
+        let base = acknack.state.base().0.min(end);
+        let progress = base > reader.acked;
+        reader.acked = reader.acked.max(base);
+        if reader.requested != acknack.state {
+            reader.resume_fragment = 0;
+        }
+        reader.requested = acknack.state;
+        if !acknack.is_final {
+            reader.heartbeat_due = true;
+            self.has_debts = true;
+        }
+        reader.fragments.retain(|(sequence, _)| sequence.0 >= base);
+        if reader.has_requests() {
+            reader.repair_at = now.max(reader.served_at.after(suppression));
+            if reader.repair_at > now {
+                self.stats.suppressed += 1;
+            }
+            self.timers.set_no_later(TIMER_REPAIR, reader.repair_at);
+            self.has_debts = true;
+        }
+        if progress {
+            self.heartbeat_period = self.config.heartbeat.first;
+            self.prune();
+        }
+    }
+
+    /// Takes a NACK_FRAG of a reader of participant `from`.
+    pub fn handle_nack_frag(&mut self, now: Instant, from: GuidPrefix, nack: &NackFrag) {
+        self.clock = now;
+        let guid = from.with(nack.reader);
+        let suppression = self.config.nack_suppression;
+        let end = self.cursor.number;
+        let Some(reader) = self
+            .readers
+            .iter_mut()
+            .find(|reader| reader.guid == guid && reader.reliable)
+        else {
+            self.stats.unknown_readers += 1;
+            return;
+        };
+        if !reader.accepts_nack_frag(now, nack.count) {
+            self.stats.duplicates += 1;
+            return;
+        }
+        self.stats.nack_frags += 1;
+        if nack.sequence.0 >= end || nack.state.is_empty() {
+            return;
+        }
+        if reader.request_fragments(nack.sequence, nack.state) {
+            reader.repair_at = now.max(reader.served_at.after(suppression));
+            self.timers.set_no_later(TIMER_REPAIR, reader.repair_at);
+            self.has_debts = true;
+        }
+    }
+
+    /// Proves the application alive (MANUAL_BY_TOPIC tells the readers so;
+    /// for the participant-wide kind that is the participant's task).
+    pub fn assert_liveliness(&mut self, now: Instant) {
+        self.note_alive(now);
+        if self.config.qos.liveliness == Liveliness::ManualByTopic {
+            for group in &mut self.groups {
+                group.assertion_due = group.readers > 0;
+            }
+            self.has_debts = true;
+        }
+    }
+
+    /// A write also meets the deadline.
+    fn note_life(&mut self, now: Instant) {
+        self.note_alive(now);
+        let due = now.after(self.config.qos.deadline);
+        self.timers.set(TIMER_DEADLINE, due);
+    }
+
+    fn note_alive(&mut self, now: Instant) {
+        self.clock = now;
+        self.lease_lost = false;
+        if self.config.qos.liveliness != Liveliness::Automatic {
+            let due = now.after(self.config.qos.lease_duration);
+            self.timers.set(TIMER_LIVELINESS, due);
+        }
+    }
+
+    /// When to call [`Self::handle_timeout`] next; in the past when there is
+    /// something to send already.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        if self.has_output() {
+            return Some(self.clock);
+        }
+        self.timers.next()
+    }
+
+    /// Does what is due at `now`.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.clock = now;
+        if self.timers.take_due(TIMER_DEADLINE, now) {
+            self.deadlines_missed += 1;
+            let total = self.deadlines_missed;
+            self.events
+                .push_or_drop_oldest(WriterEvent::DeadlineMissed { total });
+            let again = now.after(self.config.qos.deadline);
+            self.timers.set(TIMER_DEADLINE, again);
+        }
+        if self.timers.take_due(TIMER_LIVELINESS, now) && !self.lease_lost {
+            self.lease_lost = true;
+            self.leases_lost += 1;
+            let total = self.leases_lost;
+            self.events
+                .push_or_drop_oldest(WriterEvent::LivelinessLost { total });
+        }
+        if self.timers.take_due(TIMER_LIFESPAN, now) {
+            self.expire(now);
+        }
+        if self.timers.take_due(TIMER_HEARTBEAT, now) {
+            self.ask_for_acks(now);
+        }
+        if self.timers.take_due(TIMER_REPAIR, now) {
+            self.has_debts = true;
+        }
+    }
+
+    fn expire(&mut self, now: Instant) {
+        while let Some(first) = self.history.first() {
+            if first.expires_at > now {
+                self.timers.set(TIMER_LIFESPAN, first.expires_at);
+                break;
+            }
+            self.history.pop_first();
+            self.stats.expired += 1;
+        }
+        self.prune();
+    }
+
+    /// Owes a heartbeat to every group with something unacknowledged, and the
+    /// next one after a longer pause.
+    fn ask_for_acks(&mut self, now: Instant) {
+        let shared = self.last_shared;
+        let mut any = false;
+        for reader in &self.readers {
+            if reader.owes_ack(shared)
+                && let Some(group) = self.groups.get_mut(reader.group)
+            {
+                group.heartbeat_due = true;
+                any = true;
+            }
+        }
+        if !any {
+            return;
+        }
+        self.has_debts = true;
+        self.timers
+            .set(TIMER_HEARTBEAT, now.after(self.heartbeat_period));
+        self.heartbeat_period = self
+            .heartbeat_period
+            .times(2)
+            .min(self.config.heartbeat.max);
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<WriterEvent> {
+        self.events.pop()
+    }
+}
+
+/// Leaves room for every header in a UDP datagram of 65,507 bytes.
+const FRAGMENT_BYTES_MAX: u16 = 64_000;

@@ -1,0 +1,189 @@
+//! What a writer knows of one reader (RTPS 2.5 §8.4.7.5, ReaderProxy), and of
+//! one destination that several readers may share.
+
+use alloc::vec::Vec;
+
+use super::config::ReaderProxyConfig;
+use crate::history::Change;
+use crate::id::{EntityId, Guid, GuidPrefix};
+use crate::interval::Run;
+use crate::locator::Route;
+use crate::seq::SequenceNumber;
+use crate::time::{Duration, Instant};
+use crate::wire::{FragmentSet, SequenceSet};
+
+/// Samples of which fragments are asked for at a time, per reader.
+pub(super) const FRAGMENT_REQUESTS_MAX: usize = 8;
+/// An ACKNACK whose count does not grow is a repeat, unless the reader has
+/// been silent this long: then it has forgotten us and counts anew.
+const COUNT_MEMORY: Duration = Duration::from_millis(500);
+
+/// One matched reader.
+#[derive(Debug)]
+pub(super) struct ReaderProxy {
+    pub guid: Guid,
+    /// Whether it acknowledges and asks again.
+    pub reliable: bool,
+    /// Index of its destination.
+    pub group: usize,
+    /// The first number that is meant for it.
+    pub start: i64,
+    /// All below are acknowledged.
+    pub acked: i64,
+    /// The last number that was meant for it alone.
+    pub last_directed: i64,
+    /// Numbers to send again.
+    pub requested: SequenceSet,
+    /// The next fragment of the first of them, if the burst ended within it.
+    pub resume_fragment: u32,
+    /// Fragments to send again.
+    pub fragments: Vec<(SequenceNumber, FragmentSet)>,
+    /// When to serve the requests.
+    pub repair_at: Instant,
+    /// When requests were last served.
+    pub served_at: Instant,
+    /// Numbers a best-effort late joiner still gets.
+    pub replay: Option<Run>,
+    /// It is owed a heartbeat of its own.
+    pub heartbeat_due: bool,
+    acknack_count: Option<u32>,
+    acknack_at: Instant,
+    nack_frag_count: Option<u32>,
+    nack_frag_at: Instant,
+}
+
+impl ReaderProxy {
+    pub fn new(config: &ReaderProxyConfig, reliable: bool, group: usize, start: i64) -> Self {
+        Self {
+            guid: config.guid,
+            reliable,
+            group,
+            start,
+            acked: start,
+            last_directed: 0,
+            requested: SequenceSet::empty(SequenceNumber::FIRST),
+            resume_fragment: 0,
+            fragments: Vec::new(),
+            repair_at: Instant::FAR_FUTURE,
+            served_at: Instant::ZERO,
+            replay: None,
+            heartbeat_due: false,
+            acknack_count: None,
+            acknack_at: Instant::ZERO,
+            nack_frag_count: None,
+            nack_frag_at: Instant::ZERO,
+        }
+    }
+
+    /// Whether the change is meant for it.
+    pub fn wants(&self, change: &Change) -> bool {
+        change.sequence.0 >= self.start && change.only_for.is_none_or(|only| only == self.guid)
+    }
+
+    /// The highest number that is meant for it, when `shared` is the last one
+    /// meant for everybody.
+    pub fn last_relevant(&self, shared: i64) -> i64 {
+        let shared = if shared >= self.start { shared } else { 0 };
+        shared.max(self.last_directed)
+    }
+
+    /// Whether it has yet to acknowledge something.
+    pub fn owes_ack(&self, shared: i64) -> bool {
+        self.reliable && self.acked <= self.last_relevant(shared)
+    }
+
+    /// Whether something is to be sent again.
+    pub fn has_requests(&self) -> bool {
+        !self.requested.is_empty() || !self.fragments.is_empty()
+    }
+
+    /// Whether an ACKNACK with this count is new.
+    pub fn accepts_acknack(&mut self, now: Instant, count: u32) -> bool {
+        accept(now, count, &mut self.acknack_count, &mut self.acknack_at)
+    }
+
+    /// Whether a NACK_FRAG with this count is new.
+    pub fn accepts_nack_frag(&mut self, now: Instant, count: u32) -> bool {
+        accept(
+            now,
+            count,
+            &mut self.nack_frag_count,
+            &mut self.nack_frag_at,
+        )
+    }
+
+    /// Notes a request for fragments; replaces an earlier one for the same
+    /// sample. False when there are too many.
+    pub fn request_fragments(&mut self, sequence: SequenceNumber, set: FragmentSet) -> bool {
+        if let Some((_, old)) = self.fragments.iter_mut().find(|(s, _)| *s == sequence) {
+            *old = set;
+            return true;
+        }
+        if self.fragments.len() >= FRAGMENT_REQUESTS_MAX {
+            return false;
+        }
+        self.fragments.push((sequence, set));
+        true
+    }
+}
+
+fn accept(now: Instant, count: u32, last: &mut Option<u32>, at: &mut Instant) -> bool {
+    let is_new = last.is_none_or(|last| count.wrapping_sub(last).cast_signed() > 0);
+    if !is_new && now.since(*at) < COUNT_MEMORY {
+        return false;
+    }
+    *last = Some(count);
+    *at = now;
+    true
+}
+
+/// Readers of one participant that are reached the same way: each new change
+/// goes there once.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub prefix: GuidPrefix,
+    pub route: Route,
+    /// Readers in it; an empty group is a free place.
+    pub readers: usize,
+    /// Those of them that are reliable.
+    pub reliable: usize,
+    /// The only reader in it, else UNKNOWN.
+    pub sole: EntityId,
+    /// The lowest number meant for any of them.
+    pub start: i64,
+    /// Numbers not meant for it and not yet declared so.
+    pub skipped: Option<Run>,
+    /// It is owed a heartbeat that asks for acknowledgements.
+    pub heartbeat_due: bool,
+    /// It is owed a heartbeat that asserts liveliness.
+    pub assertion_due: bool,
+}
+
+impl Group {
+    pub fn new(prefix: GuidPrefix, route: Route) -> Self {
+        Self {
+            prefix,
+            route,
+            readers: 0,
+            reliable: 0,
+            sole: EntityId::UNKNOWN,
+            start: i64::MAX,
+            skipped: None,
+            heartbeat_due: false,
+            assertion_due: false,
+        }
+    }
+
+    /// Notes that a number is not meant for this group.
+    pub fn skip(&mut self, number: i64) {
+        match &mut self.skipped {
+            Some(run) => run.last = number,
+            None => {
+                self.skipped = Some(Run {
+                    first: number,
+                    last: number,
+                });
+            }
+        }
+    }
+}
