@@ -7,7 +7,8 @@
 //! definite. Presets: rmw `qos_profiles.h`, rclcpp `qos.cpp`, rcl
 //! `logging_rosout.h`, tf2_ros `qos.hpp`.
 
-mod report;
+mod presets;
+pub mod report;
 mod words;
 
 use std::time::Duration;
@@ -18,7 +19,6 @@ use pteros_rtps::qos::{
 };
 use pteros_rtps::time::Duration as Span;
 
-pub use report::{Mismatch, advice, mismatches, policy_text};
 pub use words::{QosWordError, parse_duration};
 
 /// How many samples are kept, on either side.
@@ -194,165 +194,6 @@ impl From<usize> for QosProfile {
 impl From<&QosProfile> for QosProfile {
     fn from(profile: &QosProfile) -> Self {
         profile.clone()
-    }
-}
-
-/// ROS 2's presets.
-impl QosProfile {
-    /// Sensor streams: best effort, volatile, keep last 5.
-    pub fn sensor_data() -> Self {
-        Self::default().keep_last(5).best_effort()
-    }
-
-    /// Services: reliable, volatile, keep last 10.
-    pub fn services() -> Self {
-        Self::default()
-    }
-
-    /// Parameter services: reliable, volatile, keep last 1000.
-    pub fn parameters() -> Self {
-        Self::default().keep_last(1000)
-    }
-
-    /// `/parameter_events`: reliable, volatile, keep last 1000.
-    pub fn parameter_events() -> Self {
-        Self::default().keep_last(1000)
-    }
-
-    /// `/clock`: best effort, volatile, keep last 1.
-    pub fn clock() -> Self {
-        Self::default().keep_last(1).best_effort()
-    }
-
-    /// `/rosout`: reliable, transient local, keep last 1000, lifespan 10 s.
-    pub fn rosout() -> Self {
-        Self::default()
-            .keep_last(1000)
-            .transient_local()
-            .lifespan(Duration::from_secs(10))
-    }
-
-    /// Status of actions: reliable, transient local, keep last 1.
-    pub fn action_status() -> Self {
-        Self::default().keep_last(1).transient_local()
-    }
-
-    /// `/tf`, both sides: reliable, volatile, keep last 100.
-    pub fn tf() -> Self {
-        Self::default().keep_last(100)
-    }
-
-    /// `/tf_static` of a publisher: reliable, transient local, keep last 1.
-    pub fn tf_static() -> Self {
-        Self::default().keep_last(1).transient_local()
-    }
-
-    /// `/tf_static` of a subscription: reliable, transient local, keep last
-    /// 100.
-    pub fn tf_static_listener() -> Self {
-        Self::default().keep_last(100).transient_local()
-    }
-
-    /// Whatever the middleware takes for its default.
-    pub fn system_default() -> Self {
-        Self {
-            history: HistoryPolicy::SystemDefault,
-            reliability: ReliabilityPolicy::SystemDefault,
-            durability: DurabilityPolicy::SystemDefault,
-            ..Self::default()
-        }
-    }
-
-    /// The strongest that matches the endpoints known at creation.
-    pub fn best_available() -> Self {
-        Self {
-            reliability: ReliabilityPolicy::BestAvailable,
-            durability: DurabilityPolicy::BestAvailable,
-            liveliness: LivelinessPolicy::BestAvailable,
-            ..Self::default()
-        }
-    }
-}
-
-/// Builders.
-impl QosProfile {
-    /// Keep the newest `depth` samples.
-    pub fn keep_last(mut self, depth: usize) -> Self {
-        self.history = HistoryPolicy::KeepLast(depth);
-        self
-    }
-
-    /// Keep everything, up to the resource limits.
-    pub fn keep_all(mut self) -> Self {
-        self.history = HistoryPolicy::KeepAll;
-        self
-    }
-
-    /// Repair lost samples.
-    pub fn reliable(mut self) -> Self {
-        self.reliability = ReliabilityPolicy::Reliable;
-        self
-    }
-
-    /// Do not repair lost samples.
-    pub fn best_effort(mut self) -> Self {
-        self.reliability = ReliabilityPolicy::BestEffort;
-        self
-    }
-
-    /// Late joiners get what is kept.
-    pub fn transient_local(mut self) -> Self {
-        self.durability = DurabilityPolicy::TransientLocal;
-        self
-    }
-
-    /// Late joiners start with the next sample.
-    pub fn volatile(mut self) -> Self {
-        self.durability = DurabilityPolicy::Volatile;
-        self
-    }
-
-    /// Expect a sample at least this often.
-    pub fn deadline(mut self, period: Duration) -> Self {
-        self.deadline = Some(period);
-        self
-    }
-
-    /// Drop samples older than this.
-    pub fn lifespan(mut self, age: Duration) -> Self {
-        self.lifespan = Some(age);
-        self
-    }
-
-    /// Who proves life, and for how long one proof holds.
-    pub fn liveliness(mut self, policy: LivelinessPolicy, lease: Duration) -> Self {
-        self.liveliness = policy;
-        self.liveliness_lease = Some(lease);
-        self
-    }
-
-    /// Wait at most this long in publish when the history is full.
-    pub fn max_blocking_time(mut self, time: Duration) -> Self {
-        self.max_blocking_time = Some(time);
-        self
-    }
-
-    /// Use the topic name on the wire as it is.
-    pub fn avoid_ros_namespace_conventions(mut self) -> Self {
-        self.avoid_ros_namespace_conventions = true;
-        self
-    }
-
-    /// Bound what is kept.
-    pub fn resource_limits(mut self, limits: ResourceLimits) -> Self {
-        self.resource_limits = limits;
-        self
-    }
-
-    /// Meet only endpoints that share one of these names.
-    pub fn partition<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
-        self.partition = names.into_iter().map(Into::into).collect();
-        self
     }
 }
 

@@ -1,5 +1,6 @@
 //! Presets, the way over the wire form, and the words.
 
+use super::report::mismatches;
 use super::*;
 use pteros_rtps::qos::PolicyId;
 
