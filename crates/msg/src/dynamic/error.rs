@@ -36,9 +36,9 @@ pub enum ValueProblem {
     },
     /// Too many or too few elements.
     WrongLength {
-        /// For example `exactly 3`.
+        /// For example `exactly 3 elements`.
         expected: String,
-        /// Elements found.
+        /// The length found.
         found: usize,
     },
     /// An index beyond the last element.
@@ -87,7 +87,7 @@ impl fmt::Display for ValueError {
                 write!(f, "expected {expected}, found {found}")
             }
             ValueProblem::WrongLength { expected, found } => {
-                write!(f, "expected {expected} elements, found {found}")
+                write!(f, "expected {expected}, found {found}")
             }
             ValueProblem::OutOfRange { index, len } => {
                 write!(f, "index {index} is beyond its {len} elements")

@@ -9,6 +9,7 @@
 mod codec;
 mod csv;
 mod default;
+mod describe;
 mod error;
 #[cfg(feature = "std")]
 mod from_yaml;
@@ -29,3 +30,6 @@ pub use message::DynamicMessage;
 pub use types::{DynamicField, DynamicType, ELEMENTS_MAX, Element, Shape, TypeError};
 pub use value::Value;
 pub use yaml::YamlOptions;
+
+#[cfg(test)]
+mod tests;

@@ -342,26 +342,29 @@ impl Value {
 
     /// Strings within the bound of their type.
     pub(super) fn check_strings(&self, element: &Element, path: &str) -> Result<(), ValueError> {
-        let too_long = |len: usize, bound: usize| ValueError {
-            path: path.into(),
-            problem: ValueProblem::WrongLength {
-                expected: format!("a string of at most {bound}"),
-                found: len,
-            },
-        };
-        let (bound, longest) = match (self, element) {
-            (Self::String(text), Element::String { bound }) => (*bound, text.len()),
+        let (bound, longest, unit) = match (self, element) {
+            (Self::String(text), Element::String { bound }) => (*bound, text.len(), "bytes"),
             (Self::Strings(texts), Element::String { bound }) => {
-                (*bound, texts.iter().map(String::len).max().unwrap_or(0))
+                let longest = texts.iter().map(String::len).max();
+                (*bound, longest.unwrap_or(0), "bytes")
             }
-            (Self::WString(text), Element::WString { bound }) => (*bound, text.0.len()),
+            (Self::WString(text), Element::WString { bound }) => {
+                (*bound, text.0.len(), "UTF-16 units")
+            }
             (Self::WStrings(texts), Element::WString { bound }) => {
-                (*bound, texts.iter().map(|t| t.0.len()).max().unwrap_or(0))
+                let longest = texts.iter().map(|text| text.0.len()).max();
+                (*bound, longest.unwrap_or(0), "UTF-16 units")
             }
             _ => return Ok(()),
         };
         if longest > bound {
-            return Err(too_long(longest, bound));
+            return Err(ValueError {
+                path: path.into(),
+                problem: ValueProblem::WrongLength {
+                    expected: format!("a string of at most {bound} {unit}"),
+                    found: longest,
+                },
+            });
         }
         Ok(())
     }
@@ -370,8 +373,8 @@ impl Value {
 /// Fails when a collection of this shape cannot have `len` elements.
 pub(super) fn check_length(shape: Shape, len: usize, path: &str) -> Result<(), ValueError> {
     let expected = match shape {
-        Shape::Array(count) if count != len => format!("exactly {count}"),
-        Shape::Sequence { bound } if len > bound => format!("at most {bound}"),
+        Shape::Array(count) if count != len => format!("exactly {count} elements"),
+        Shape::Sequence { bound } if len > bound => format!("at most {bound} elements"),
         _ => return Ok(()),
     };
     Err(ValueError {

@@ -5,7 +5,9 @@
 //! with: scripts that compare their output keep working. Plain when nothing in
 //! the text could be taken for YAML's own marks and it would not read back as
 //! a number, bool, null or date; else single quotes; double ones for what
-//! single quotes cannot carry.
+//! single quotes cannot carry. One difference: the line breaks that YAML 1.1
+//! knows and 1.2 does not (U+0085, U+2028, U+2029) are always escaped, so that
+//! readers of both versions agree.
 
 use alloc::string::String;
 use core::fmt::Write;
@@ -62,15 +64,15 @@ impl Analysis {
                 ('#', false) if blank_before => (block_mark, flow_mark) = (true, true),
                 _ => {}
             }
-            if is_break(c) {
+            if c == '\n' {
                 breaks = true;
                 space_then_break |= previous == Some(' ');
             }
-            break_then_space |= c == ' ' && previous.is_some_and(is_break);
+            break_then_space |= c == ' ' && previous == Some('\n');
             special |= !is_printable(c);
             previous = Some(c);
         }
-        let edge = |c: Option<char>| c.is_some_and(|c| c == ' ' || is_break(c));
+        let edge = |c: Option<char>| matches!(c, Some(' ' | '\n'));
         let edges = edge(text.chars().next()) || edge(previous);
         let never_plain = edges || breaks || special;
         Self {
@@ -81,31 +83,27 @@ impl Analysis {
     }
 }
 
-fn is_break(c: char) -> bool {
-    matches!(c, '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
-}
-
 fn is_blank(c: char) -> bool {
-    is_break(c) || matches!(c, '\0' | ' ' | '\t' | '\r')
+    matches!(c, '\0' | ' ' | '\t' | '\r' | '\n')
 }
 
 fn is_printable(c: char) -> bool {
     matches!(c,
-        '\n' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}'
+        '\n' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}'
         | '\u{10000}'..='\u{10fffe}')
-        && c != '\u{feff}'
+        && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')
 }
 
 fn write_single_quoted(out: &mut String, text: &str, indent: usize) {
     out.push('\'');
     let mut in_breaks = false;
     for c in text.chars() {
-        if is_break(c) {
+        if c == '\n' {
             // A single break would be folded into a space, so it is doubled.
-            if !in_breaks && c == '\n' {
+            if !in_breaks {
                 out.push('\n');
             }
-            out.push(c);
+            out.push('\n');
             in_breaks = true;
             continue;
         }
