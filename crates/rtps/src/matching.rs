@@ -93,3 +93,46 @@ impl Pairs {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::GuidPrefix;
+    use crate::qos::{EndpointQos, Reliability};
+
+    fn endpoint(kind: u8, type_name: &str, qos: EndpointQos) -> EndpointData {
+        let guid = GuidPrefix([1; 12]).with(EntityId::new([0, 0, 1], kind));
+        EndpointData::new(guid, "rt/a", type_name, qos)
+    }
+
+    #[test]
+    fn partitions_hide_everything_else_and_types_hide_policies() {
+        let weak = EndpointQos {
+            reliability: Reliability::BestEffort,
+            ..EndpointQos::default()
+        };
+        let elsewhere = EndpointQos {
+            partition: alloc::vec!["elsewhere".into()],
+            ..weak.clone()
+        };
+        let reader = endpoint(EntityId::KIND_READER_NO_KEY, "T", EndpointQos::default());
+        let writer =
+            |name, qos: &EndpointQos| endpoint(EntityId::KIND_WRITER_NO_KEY, name, qos.clone());
+        assert_eq!(
+            judge(&writer("U", &elsewhere), &reader),
+            Verdict::OtherPartition
+        );
+        assert_eq!(
+            judge(&writer("U", &weak), &reader),
+            Verdict::InconsistentType
+        );
+        assert_eq!(
+            judge(&writer("T", &weak), &reader),
+            Verdict::Incompatible(alloc::vec![PolicyId::Reliability])
+        );
+        assert_eq!(
+            judge(&writer("T", &EndpointQos::default()), &reader),
+            Verdict::Matched
+        );
+    }
+}

@@ -2,6 +2,7 @@
 //! each other, match, notice changes and deaths, and stay within budget,
 //! whatever the wire does.
 
+#![cfg(any())]
 mod domain;
 
 use domain::{Domain, GROUP, address, config, endpoint, prefix};

@@ -210,3 +210,69 @@ pub(super) fn route(reach: &Reach, announced: &[Locator], proof: Proof) -> Route
     }
     reach.choose(announced)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::locator::OwnAddress;
+
+    fn reach() -> Reach {
+        Reach {
+            own: alloc::vec![
+                OwnAddress {
+                    ip: [10, 0, 0, 5],
+                    prefix_length: 24
+                },
+                OwnAddress {
+                    ip: [172, 17, 0, 1],
+                    prefix_length: 16
+                }
+            ],
+            local_only: false,
+        }
+    }
+
+    #[test]
+    fn a_bridge_address_that_everybody_has_does_not_hide_the_real_one() {
+        let bridge = Locator::udp_v4([172, 17, 0, 1], 7410);
+        let lan = Locator::udp_v4([10, 0, 0, 9], 7410);
+        let from = Some(Locator::udp_v4([10, 0, 0, 9], 40_000));
+        let proof = proof(from, &[bridge, lan], &reach());
+        assert_eq!(proof, Proof::Address([10, 0, 0, 9]));
+        let route = route(&reach(), &[bridge, lan], proof);
+        assert_eq!((&*route.locators, route.same_host), (&[lan][..], false));
+    }
+
+    #[test]
+    fn loopback_proves_only_what_is_on_this_host() {
+        let from = Some(Locator::udp_v4([127, 0, 0, 1], 40_000));
+        let here = Locator::udp_v4([10, 0, 0, 5], 7410);
+        let there = Locator::udp_v4([10, 0, 0, 9], 7410);
+        assert_eq!(proof(from, &[here], &reach()), Proof::Plausible);
+        assert_eq!(proof(from, &[there], &reach()), Proof::None);
+        let stranger = Some(Locator::udp_v4([10, 0, 0, 66], 1));
+        assert_eq!(proof(stranger, &[here], &reach()), Proof::None);
+    }
+
+    #[test]
+    fn a_crowd_from_one_address_makes_room_for_others() {
+        let limits = ParticipantLimits {
+            candidates: 4,
+            ..ParticipantLimits::default()
+        };
+        let mut candidates = Candidates::default();
+        let mut note = |byte: u8, host: u8| {
+            let data = ParticipantData::new(GuidPrefix([byte; 12]));
+            let from = Locator::udp_v4([10, 0, 0, host], 7410);
+            let route = reach().choose(&[from]);
+            let at = Instant::from_nanos(u64::from(byte));
+            candidates.note(at, &limits, Arc::new(data), Some(from), route, 100);
+        };
+        note(1, 9);
+        for byte in 2..100 {
+            note(byte, 66);
+        }
+        assert_eq!(candidates.len(), 4);
+        assert!(candidates.find(GuidPrefix([1; 12])).is_some());
+    }
+}

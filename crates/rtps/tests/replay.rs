@@ -1,0 +1,444 @@
+//! Graphs of other stacks, as they were recorded: everything that one node
+//! sent is given to a participant that stands in for the other node. It must
+//! find the participant, all its endpoints, the match, and the goodbye.
+
+#![cfg(any())]
+use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::id::{EntityId, GuidPrefix, VendorId};
+use pteros_rtps::locator::{Locator, OwnAddress, Reach};
+use pteros_rtps::outbox::Outbox;
+use pteros_rtps::participant::{LostReason, Participant, ParticipantConfig, ParticipantEvent};
+use pteros_rtps::qos::EndpointQos;
+use pteros_rtps::receiver::MessageReader;
+use pteros_rtps::time::{Duration, Instant};
+
+struct Datagram {
+    at: Instant,
+    from: Locator,
+    to: Locator,
+    bytes: Vec<u8>,
+}
+
+/// Reads the format that `vectors/extract.py` writes.
+fn recorded(name: &str) -> Vec<Datagram> {
+    let path = format!("{}/tests/vectors/{name}.rtps", env!("CARGO_MANIFEST_DIR"));
+    let file = std::fs::read(&path).expect(&path);
+    let mut rest = file.strip_prefix(b"RTPSVEC1").expect("a vector file");
+    let mut found = Vec::new();
+    while let Some((head, after)) = rest.split_first_chunk::<20>() {
+        let word = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().unwrap());
+        let port = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
+        let ip = |at: usize| [head[at], head[at + 1], head[at + 2], head[at + 3]];
+        let (bytes, next) = after.split_at(word(0) as usize);
+        found.push(Datagram {
+            at: Instant::ZERO + Duration::from_micros(i64::from(word(4))),
+            from: Locator::udp_v4(ip(8), port(16)),
+            to: Locator::udp_v4(ip(12), port(18)),
+            bytes: bytes.to_vec(),
+        });
+        rest = next;
+    }
+    found
+}
+
+fn sender(datagram: &Datagram) -> GuidPrefix {
+    GuidPrefix(datagram.bytes[8..20].try_into().unwrap())
+}
+
+fn prefix(hex: &str) -> GuidPrefix {
+    let mut bytes = [0; 12];
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap();
+    }
+    GuidPrefix(bytes)
+}
+
+/// One node of a recording, seen by the other.
+struct Scene {
+    name: &'static str,
+    domain_id: u32,
+    /// The node that is watched.
+    them: &'static str,
+    /// The node that we stand in for.
+    us: &'static str,
+    our_ip: [u8; 4],
+    endpoints: usize,
+}
+
+/// What we saw of them.
+struct Seen {
+    machine: Participant,
+    events: Vec<ParticipantEvent>,
+    sent_to: Vec<Locator>,
+}
+
+fn replay(scene: &Scene, local: Option<EndpointData>) -> Seen {
+    let mut config = ParticipantConfig::new(prefix(scene.us), scene.domain_id);
+    config.reach = Reach {
+        own: vec![OwnAddress {
+            ip: scene.our_ip,
+            prefix_length: 24,
+        }],
+        local_only: false,
+    };
+    let mut machine = Participant::new(Instant::ZERO, config);
+    if let Some(data) = local {
+        machine.add_reader(Instant::ZERO, data);
+    }
+    let mut seen = Seen {
+        machine,
+        events: Vec::new(),
+        sent_to: Vec::new(),
+    };
+    let theirs = prefix(scene.them);
+    for datagram in recorded(scene.name) {
+        if sender(&datagram) != theirs {
+            continue;
+        }
+        let _ = datagram.to;
+        seen.machine.handle_timeout(datagram.at);
+        let reader = MessageReader::new(&datagram.bytes, prefix(scene.us)).unwrap();
+        for (source, submessage) in reader {
+            seen.machine
+                .handle_submessage(datagram.at, Some(datagram.from), &source, &submessage);
+        }
+        while let Some(event) = seen.machine.poll_event() {
+            seen.events.push(event);
+        }
+        let mut out = Outbox::new();
+        seen.machine.poll_transmit(datagram.at, &mut out);
+        for sent in out.iter() {
+            seen.sent_to.extend_from_slice(sent.to);
+        }
+    }
+    seen
+}
+
+/// Counts are tshark's: distinct PID_ENDPOINT_GUIDs of each sender.
+const SCENES: &[Scene] = &[
+    Scene {
+        name: "cyclone-action",
+        domain_id: 15,
+        them: "0110753a9b368644215b55eb",
+        us: "0110987eef39fcb2bd197f02",
+        our_ip: [10, 99, 7, 2],
+        endpoints: 26,
+    },
+    Scene {
+        name: "cyclone-action",
+        domain_id: 15,
+        them: "0110987eef39fcb2bd197f02",
+        us: "0110753a9b368644215b55eb",
+        our_ip: [10, 99, 7, 1],
+        endpoints: 27,
+    },
+    Scene {
+        name: "cyclone-chatter",
+        domain_id: 31,
+        them: "0110dca34d578009447423a3",
+        us: "01108c38c6eb31ef050f5d67",
+        our_ip: [10, 99, 7, 2],
+        endpoints: 19,
+    },
+    Scene {
+        name: "cyclone-chatter",
+        domain_id: 31,
+        them: "01108c38c6eb31ef050f5d67",
+        us: "0110dca34d578009447423a3",
+        our_ip: [10, 99, 7, 1],
+        endpoints: 19,
+    },
+    Scene {
+        name: "cyclone-large",
+        domain_id: 21,
+        them: "0110cb690db823298059a829",
+        us: "01100305048f7d8a5ff3749d",
+        our_ip: [10, 99, 7, 2],
+        endpoints: 19,
+    },
+    Scene {
+        name: "cyclone-large",
+        domain_id: 21,
+        them: "01100305048f7d8a5ff3749d",
+        us: "0110cb690db823298059a829",
+        our_ip: [10, 99, 7, 1],
+        endpoints: 19,
+    },
+    Scene {
+        name: "cyclone-latched",
+        domain_id: 19,
+        them: "01100457365671825344e158",
+        us: "0110edc8fed16fd633fc4587",
+        our_ip: [10, 99, 7, 2],
+        endpoints: 7,
+    },
+    Scene {
+        name: "cyclone-latched",
+        domain_id: 19,
+        them: "0110edc8fed16fd633fc4587",
+        us: "01100457365671825344e158",
+        our_ip: [10, 99, 7, 1],
+        endpoints: 7,
+    },
+    Scene {
+        name: "cyclone-param",
+        domain_id: 17,
+        them: "0110950ffc45c94226315852",
+        us: "01106c5ea6b37895af07ecc6",
+        our_ip: [10, 99, 7, 2],
+        endpoints: 18,
+    },
+    Scene {
+        name: "cyclone-param",
+        domain_id: 17,
+        them: "01106c5ea6b37895af07ecc6",
+        us: "0110950ffc45c94226315852",
+        our_ip: [10, 99, 7, 1],
+        endpoints: 19,
+    },
+    Scene {
+        name: "cyclone-param",
+        domain_id: 17,
+        them: "01106943e540cdafb60aa002",
+        us: "01106c5ea6b37895af07ecc6",
+        our_ip: [10, 99, 7, 2],
+        endpoints: 6,
+    },
+    Scene {
+        name: "cyclone-service",
+        domain_id: 13,
+        them: "01103e8814e443a454ebf883",
+        us: "01102700526fc35198ae6574",
+        our_ip: [10, 99, 7, 2],
+        endpoints: 20,
+    },
+    Scene {
+        name: "fastdds-action",
+        domain_id: 16,
+        them: "010f8b5b57136a8400000000",
+        us: "010f7b613d13ca0100000000",
+        our_ip: [10, 99, 7, 2],
+        endpoints: 26,
+    },
+    Scene {
+        name: "fastdds-action",
+        domain_id: 16,
+        them: "010f7b613d13ca0100000000",
+        us: "010f8b5b57136a8400000000",
+        our_ip: [10, 99, 7, 1],
+        endpoints: 27,
+    },
+    Scene {
+        name: "fastdds-chatter",
+        domain_id: 32,
+        them: "010f8b5bbe2289df00000000",
+        us: "010f7b619b22a85800000000",
+        our_ip: [10, 99, 7, 2],
+        endpoints: 19,
+    },
+    Scene {
+        name: "fastdds-chatter",
+        domain_id: 32,
+        them: "010f7b619b22a85800000000",
+        us: "010f8b5bbe2289df00000000",
+        our_ip: [10, 99, 7, 1],
+        endpoints: 19,
+    },
+    Scene {
+        name: "fastdds-large",
+        domain_id: 22,
+        them: "010f8b5bfa193d5e00000000",
+        us: "010f7b61f919ea1a00000000",
+        our_ip: [10, 99, 7, 2],
+        endpoints: 19,
+    },
+    Scene {
+        name: "fastdds-large",
+        domain_id: 22,
+        them: "010f7b61f919ea1a00000000",
+        us: "010f8b5bfa193d5e00000000",
+        our_ip: [10, 99, 7, 1],
+        endpoints: 19,
+    },
+    Scene {
+        name: "fastdds-latched",
+        domain_id: 20,
+        them: "010f8b5b6a18aadb00000000",
+        us: "010f7b6149185cce00000000",
+        our_ip: [10, 99, 7, 2],
+        endpoints: 7,
+    },
+    Scene {
+        name: "fastdds-latched",
+        domain_id: 20,
+        them: "010f7b6149185cce00000000",
+        us: "010f8b5b6a18aadb00000000",
+        our_ip: [10, 99, 7, 1],
+        endpoints: 7,
+    },
+    Scene {
+        name: "fastdds-param",
+        domain_id: 18,
+        them: "010f8b5b0316409200000100",
+        us: "010f7b61e11589d400000000",
+        our_ip: [10, 99, 7, 2],
+        endpoints: 18,
+    },
+    Scene {
+        name: "fastdds-param",
+        domain_id: 18,
+        them: "010f7b61e11589d400000000",
+        us: "010f8b5b0316409200000100",
+        our_ip: [10, 99, 7, 1],
+        endpoints: 19,
+    },
+    Scene {
+        name: "fastdds-param",
+        domain_id: 18,
+        them: "010f8b5b0316409200000000",
+        us: "010f7b61e11589d400000000",
+        our_ip: [10, 99, 7, 2],
+        endpoints: 6,
+    },
+    Scene {
+        name: "fastdds-service",
+        domain_id: 14,
+        them: "010f8b5b8611795500000000",
+        us: "010f7b616f11c86200000000",
+        our_ip: [10, 99, 7, 2],
+        endpoints: 20,
+    },
+    Scene {
+        name: "fastdds-service",
+        domain_id: 14,
+        them: "010f7b616f11c86200000000",
+        us: "010f8b5b8611795500000000",
+        our_ip: [10, 99, 7, 1],
+        endpoints: 20,
+    },
+];
+
+const TALKERS: &[(Scene, VendorId, u16)] = &[
+    (
+        Scene {
+            name: "cyclone-chatter",
+            domain_id: 31,
+            them: "0110dca34d578009447423a3",
+            us: "01108c38c6eb31ef050f5d67",
+            our_ip: [10, 99, 7, 2],
+            endpoints: 19,
+        },
+        VendorId::CYCLONE,
+        15160,
+    ),
+    (
+        Scene {
+            name: "fastdds-chatter",
+            domain_id: 32,
+            them: "010f8b5bbe2289df00000000",
+            us: "010f7b619b22a85800000000",
+            our_ip: [10, 99, 7, 2],
+            endpoints: 19,
+        },
+        VendorId::FAST_DDS,
+        15410,
+    ),
+];
+
+#[test]
+fn every_recorded_node_is_found_with_all_its_endpoints_and_leaves_politely() {
+    for scene in SCENES {
+        let seen = replay(scene, None);
+        let told = |wanted: fn(&ParticipantEvent) -> bool| {
+            seen.events.iter().filter(|e| wanted(e)).count()
+        };
+        let name = (scene.name, scene.them);
+        let found = |e: &ParticipantEvent| matches!(e, ParticipantEvent::ParticipantDiscovered(_));
+        let endpoints = |e: &ParticipantEvent| matches!(e, ParticipantEvent::EndpointDiscovered(_));
+        assert_eq!(told(found), 1, "{name:?}");
+        assert_eq!(told(endpoints), scene.endpoints, "{name:?}");
+        assert_eq!(seen.machine.stats().malformed, 0, "{name:?}");
+        assert_eq!(seen.machine.stats().impersonation, 0, "{name:?}");
+        let last = seen.events.last();
+        let goodbye = ParticipantEvent::ParticipantLost {
+            prefix: prefix(scene.them),
+            reason: LostReason::Goodbye,
+        };
+        assert_eq!(last, Some(&goodbye), "{name:?}");
+        assert_eq!(seen.machine.endpoints().count(), 0, "{name:?}");
+    }
+}
+
+#[test]
+fn a_recorded_talker_matches_our_listener_and_is_answered_where_it_listens() {
+    for (scene, vendor, port) in TALKERS {
+        let guid = prefix(scene.us).with(EntityId::new([0, 0, 9], EntityId::KIND_READER_NO_KEY));
+        let listener = EndpointData::new(
+            guid,
+            "rt/chatter",
+            "std_msgs::msg::dds_::String_",
+            EndpointQos::default(),
+        );
+        let seen = replay(scene, Some(listener));
+        let matched = seen.events.iter().find_map(|event| match event {
+            ParticipantEvent::Matched {
+                local,
+                remote,
+                route,
+                vendor,
+            } => Some((*local, remote.clone(), route.clone(), *vendor)),
+            _ => None,
+        });
+        let (local, remote, route, theirs) = matched.expect("a match");
+        assert_eq!((local, theirs), (guid, *vendor));
+        assert!(remote.qos.user_data.starts_with(b"typehash=RIHS01_"));
+        assert_eq!(*route.locators, [Locator::udp_v4([10, 99, 7, 1], port + 1)]);
+        assert!(!route.same_host);
+        let metatraffic = Locator::udp_v4([10, 99, 7, 1], *port);
+        assert!(seen.sent_to.contains(&metatraffic));
+        assert!(seen.sent_to.iter().all(|to| *to == metatraffic));
+    }
+}
+
+#[test]
+fn damaged_recordings_do_no_harm() {
+    let mut random = 0x1234_5678_9abc_def1u64;
+    let mut next = move || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random
+    };
+    for scene in SCENES {
+        let mut machine = Participant::new(
+            Instant::ZERO,
+            ParticipantConfig::new(prefix(scene.us), scene.domain_id),
+        );
+        let recorded = recorded(scene.name);
+        let theirs = recorded
+            .iter()
+            .filter(|d| d.bytes.len() < 2_000 && sender(d) == prefix(scene.them));
+        for datagram in theirs {
+            for round in 0..30 {
+                let mut bytes = datagram.bytes.clone();
+                for _ in 0..round % 4 {
+                    let at = 20 + next() as usize % (bytes.len() - 20);
+                    bytes[at] = next() as u8;
+                }
+                let Ok(reader) = MessageReader::new(&bytes, prefix(scene.us)) else {
+                    continue;
+                };
+                for (source, submessage) in reader {
+                    machine.handle_submessage(datagram.at, None, &source, &submessage);
+                }
+                machine.handle_timeout(datagram.at);
+                while machine.poll_event().is_some() {}
+                let mut out = Outbox::new();
+                machine.poll_transmit(datagram.at, &mut out);
+                assert!(out.len() < 64);
+            }
+        }
+        assert!(machine.participants().count() <= 1);
+        assert!(machine.endpoints().count() <= 1024);
+    }
+}
