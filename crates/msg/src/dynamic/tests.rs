@@ -320,11 +320,12 @@ fn yaml_looks_as_ros2_topic_echo_prints_it() {
         ..YamlOptions::default()
     };
     let flow = cloud.to_yaml(&options);
-    assert!(flow.starts_with("{header: {stamp: {sec: 0, nanosec: 0}, frame_id: He...}, "));
+    assert!(flow.contains("  frame_id: He...\nheight: 0\n"), "{flow}");
     assert!(
-        flow.ends_with("data: [1, 2, '...'], is_dense: false}\n"),
+        flow.contains("fields: [{name: x, offset: 0, datatype: 0, count: 0}, {name: '',"),
         "{flow}"
     );
+    assert!(flow.contains("data: [1, 2, '...']\n"), "{flow}");
 
     let empty = DynamicMessage::new(&ty("std_msgs/msg/Empty"));
     assert_eq!(empty.to_yaml(&YamlOptions::default()), "{}\n");

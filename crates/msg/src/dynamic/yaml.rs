@@ -20,7 +20,8 @@ use core::fmt::Write;
 /// What of a message is printed, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct YamlOptions {
-    /// `{a: 1, b: [2, 3]}` on one line.
+    /// Lists on one line: `[1, 2, 3]`, `[{x: 1}, {x: 2}]`. Fields keep theirs,
+    /// as in `ros2 topic echo --flow-style`.
     pub flow_style: bool,
     /// Only type and length of arrays and sequences.
     pub no_arr: bool,
@@ -34,9 +35,8 @@ impl DynamicMessage {
     /// The message as YAML, with a final line break.
     pub fn to_yaml(&self, options: &YamlOptions) -> String {
         let mut writer = Writer::new(options);
-        if options.flow_style || self.fields().len() == 0 {
-            writer.flow_message(self, 2);
-            writer.out.push('\n');
+        if self.fields().len() == 0 {
+            writer.out.push_str("{}\n");
         } else {
             writer.block_message(self, 0, false);
         }
@@ -60,7 +60,7 @@ impl DynamicMessage {
             }
             Value::F32(number) => writer.out = python_float(*number),
             Value::F64(number) => writer.out = python_float(*number),
-            list if writer.shows_as_block_list(list) && !options.flow_style => {
+            list if writer.shows_as_block_list(list) => {
                 writer.block_list(&field.element, list, 0);
                 return Ok(writer.out);
             }
@@ -149,7 +149,8 @@ impl<'a> Writer<'a> {
     }
 
     fn shows_as_block_list(&self, value: &Value) -> bool {
-        !self.options.no_arr && value.len().is_some_and(|len| len > 0)
+        let spread = !self.options.no_arr && !self.options.flow_style;
+        spread && value.len().is_some_and(|len| len > 0)
     }
 
     fn block_list(&mut self, element: &Element, list: &Value, indent: usize) {
