@@ -2,7 +2,6 @@
 //! each other, match, notice changes and deaths, and stay within budget,
 //! whatever the wire does.
 
-#![cfg(any())]
 mod domain;
 
 use domain::{Domain, GROUP, address, config, endpoint, prefix};

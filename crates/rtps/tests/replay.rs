@@ -2,7 +2,8 @@
 //! sent is given to a participant that stands in for the other node. It must
 //! find the participant, all its endpoints, the match, and the goodbye.
 
-#![cfg(any())]
+mod vectors;
+
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::{EntityId, GuidPrefix, VendorId};
 use pteros_rtps::locator::{Locator, OwnAddress, Reach};
@@ -11,38 +12,14 @@ use pteros_rtps::participant::{LostReason, Participant, ParticipantConfig, Parti
 use pteros_rtps::qos::EndpointQos;
 use pteros_rtps::receiver::MessageReader;
 use pteros_rtps::time::{Duration, Instant};
+use vectors::{Captured, load};
 
-struct Datagram {
-    at: Instant,
-    from: Locator,
-    to: Locator,
-    bytes: Vec<u8>,
+fn sender(datagram: &Captured) -> GuidPrefix {
+    GuidPrefix(datagram.message[8..20].try_into().unwrap())
 }
 
-/// Reads the format that `vectors/extract.py` writes.
-fn recorded(name: &str) -> Vec<Datagram> {
-    let path = format!("{}/tests/vectors/{name}.rtps", env!("CARGO_MANIFEST_DIR"));
-    let file = std::fs::read(&path).expect(&path);
-    let mut rest = file.strip_prefix(b"RTPSVEC1").expect("a vector file");
-    let mut found = Vec::new();
-    while let Some((head, after)) = rest.split_first_chunk::<20>() {
-        let word = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().unwrap());
-        let port = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
-        let ip = |at: usize| [head[at], head[at + 1], head[at + 2], head[at + 3]];
-        let (bytes, next) = after.split_at(word(0) as usize);
-        found.push(Datagram {
-            at: Instant::ZERO + Duration::from_micros(i64::from(word(4))),
-            from: Locator::udp_v4(ip(8), port(16)),
-            to: Locator::udp_v4(ip(12), port(18)),
-            bytes: bytes.to_vec(),
-        });
-        rest = next;
-    }
-    found
-}
-
-fn sender(datagram: &Datagram) -> GuidPrefix {
-    GuidPrefix(datagram.bytes[8..20].try_into().unwrap())
+fn time(datagram: &Captured) -> Instant {
+    Instant::ZERO + Duration::from_micros(i64::from(datagram.micros))
 }
 
 fn prefix(hex: &str) -> GuidPrefix {
@@ -91,22 +68,23 @@ fn replay(scene: &Scene, local: Option<EndpointData>) -> Seen {
         sent_to: Vec::new(),
     };
     let theirs = prefix(scene.them);
-    for datagram in recorded(scene.name) {
+    for datagram in load(scene.name) {
         if sender(&datagram) != theirs {
             continue;
         }
-        let _ = datagram.to;
-        seen.machine.handle_timeout(datagram.at);
-        let reader = MessageReader::new(&datagram.bytes, prefix(scene.us)).unwrap();
+        let (now, from) = (time(&datagram), datagram.from);
+        let from = Locator::udp_v4(from.0, from.1);
+        seen.machine.handle_timeout(now);
+        let reader = MessageReader::new(&datagram.message, prefix(scene.us)).unwrap();
         for (source, submessage) in reader {
             seen.machine
-                .handle_submessage(datagram.at, Some(datagram.from), &source, &submessage);
+                .handle_submessage(now, Some(from), &source, &submessage);
         }
         while let Some(event) = seen.machine.poll_event() {
             seen.events.push(event);
         }
         let mut out = Outbox::new();
-        seen.machine.poll_transmit(datagram.at, &mut out);
+        seen.machine.poll_transmit(now, &mut out);
         for sent in out.iter() {
             seen.sent_to.extend_from_slice(sent.to);
         }
@@ -414,13 +392,14 @@ fn damaged_recordings_do_no_harm() {
             Instant::ZERO,
             ParticipantConfig::new(prefix(scene.us), scene.domain_id),
         );
-        let recorded = recorded(scene.name);
+        let recorded = load(scene.name);
         let theirs = recorded
             .iter()
-            .filter(|d| d.bytes.len() < 2_000 && sender(d) == prefix(scene.them));
+            .filter(|d| d.message.len() < 2_000 && sender(d) == prefix(scene.them));
         for datagram in theirs {
+            let now = time(datagram);
             for round in 0..30 {
-                let mut bytes = datagram.bytes.clone();
+                let mut bytes = datagram.message.clone();
                 for _ in 0..round % 4 {
                     let at = 20 + next() as usize % (bytes.len() - 20);
                     bytes[at] = next() as u8;
@@ -429,12 +408,12 @@ fn damaged_recordings_do_no_harm() {
                     continue;
                 };
                 for (source, submessage) in reader {
-                    machine.handle_submessage(datagram.at, None, &source, &submessage);
+                    machine.handle_submessage(now, None, &source, &submessage);
                 }
-                machine.handle_timeout(datagram.at);
+                machine.handle_timeout(now);
                 while machine.poll_event().is_some() {}
                 let mut out = Outbox::new();
-                machine.poll_transmit(datagram.at, &mut out);
+                machine.poll_transmit(now, &mut out);
                 assert!(out.len() < 64);
             }
         }

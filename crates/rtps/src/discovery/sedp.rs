@@ -2,6 +2,8 @@
 //! every participant, and theirs told to us, each as one keyed change over a
 //! reliable transient-local channel.
 
+use alloc::sync::Arc;
+
 use crate::discovery::channel::Channel;
 use crate::discovery::data::EndpointData;
 use crate::discovery::spdp;
@@ -12,7 +14,7 @@ use crate::time::Instant;
 /// What one received change says.
 pub(crate) enum News {
     /// An endpoint exists, or changed.
-    Endpoint(EndpointData),
+    Endpoint(Arc<EndpointData>),
     /// An endpoint is gone.
     Gone(Guid),
     /// Not readable.
@@ -82,7 +84,7 @@ fn read(change: &CacheChange, of_writers: bool) -> News {
     let ours_to_tell = |guid: Guid| guid.prefix == speaker && guid.entity.is_writer() == of_writers;
     if change.kind == ChangeKind::Alive {
         return match EndpointData::parse(&change.payload) {
-            Ok(data) if ours_to_tell(data.guid) => News::Endpoint(data),
+            Ok(data) if ours_to_tell(data.guid) => News::Endpoint(Arc::new(data)),
             Ok(_) => News::Impersonation,
             Err(_) => News::Malformed,
         };

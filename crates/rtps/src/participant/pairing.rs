@@ -47,23 +47,28 @@ impl Participant {
             .push_back(ParticipantEvent::ParticipantLost { prefix, reason });
     }
 
-    /// Chooses the routes to a participant anew and tells who is affected.
+    /// Chooses the routes to a participant anew and tells whose changed.
     pub(super) fn reroute(&mut self, prefix: GuidPrefix) {
-        let Some(peer) = self.peers.reroute(prefix, &self.config.reach) else {
+        let reach = &self.config.reach;
+        let Some((before, after)) = self.peers.reroute(prefix, reach) else {
             return;
         };
-        for channel in [
-            &mut self.sedp.publications,
-            &mut self.sedp.subscriptions,
-            &mut self.wlp.channel,
-        ] {
-            channel.reroute(prefix, &peer.metatraffic);
+        if before.metatraffic != after.metatraffic {
+            for channel in [
+                &mut self.sedp.publications,
+                &mut self.sedp.subscriptions,
+                &mut self.wlp.channel,
+            ] {
+                channel.reroute(prefix, &after.metatraffic);
+            }
         }
         for remote in self.remotes.of(prefix) {
-            let route = peer.route_to(remote, &self.config.reach);
-            let remote = remote.clone();
-            self.events
-                .push_back(ParticipantEvent::EndpointChanged { remote, route });
+            let route = after.route_to(remote, reach);
+            if route != before.route_to(remote, reach) {
+                let remote = remote.clone();
+                self.events
+                    .push_back(ParticipantEvent::EndpointChanged { remote, route });
+            }
         }
     }
 
@@ -83,14 +88,14 @@ impl Participant {
         }
     }
 
-    fn handle_endpoint(&mut self, data: EndpointData) {
-        let guid = data.guid;
+    fn handle_endpoint(&mut self, remote: Arc<EndpointData>) {
+        let guid = remote.guid;
         let Some(peer) = self.peers.find(guid.prefix) else {
             return;
         };
-        let route = peer.route_to(&data, &self.config.reach);
+        let route = peer.route_to(&remote, &self.config.reach);
         let old = self.remotes.find(guid);
-        if old.is_some_and(|old| **old == data) {
+        if old.is_some_and(|old| **old == *remote) {
             return;
         }
         let limits = &self.config.limits;
@@ -101,10 +106,9 @@ impl Participant {
             self.stats.endpoints_refused += 1;
             return;
         }
-        if old.is_some_and(|old| old.topic != data.topic) {
+        if old.is_some_and(|old| old.topic != remote.topic) {
             self.unpair_remote(guid);
         }
-        let remote = Arc::new(data);
         let known = self.remotes.insert(remote.clone()).is_some();
         self.events.push_back(if known {
             ParticipantEvent::EndpointChanged {

@@ -97,11 +97,12 @@ impl Peers {
         }
     }
 
-    /// Chooses the routes of one anew.
-    pub(super) fn reroute(&mut self, prefix: GuidPrefix, reach: &Reach) -> Option<&Peer> {
+    /// Chooses the routes of one anew; it before and after.
+    pub(super) fn reroute(&mut self, prefix: GuidPrefix, reach: &Reach) -> Option<(Peer, &Peer)> {
         let peer = self.peers.get_mut(&prefix)?;
-        *peer = Peer::new(peer.data.clone(), peer.proof, reach);
-        Some(peer)
+        let after = Peer::new(peer.data.clone(), peer.proof, reach);
+        let before = core::mem::replace(peer, after);
+        Some((before, peer))
     }
 
     pub(super) fn remove(&mut self, prefix: GuidPrefix) -> Option<Peer> {

@@ -51,12 +51,15 @@ pub struct Reader {
     stats: ReaderStats,
     /// The last `now` seen.
     clock: Instant,
+    /// The highest ACKNACK or NACK_FRAG count that an unmatched writer heard.
+    counts_used: u32,
 }
 
 impl Reader {
     /// A reader without writers.
     pub fn new(config: ReaderConfig) -> Self {
         Self {
+            counts_used: 0,
             ready: Ready {
                 changes: VecDeque::new(),
                 samples_max: config.limits.ready_samples_max.max(1),
@@ -123,7 +126,10 @@ impl Reader {
             return false;
         }
         let guid = writer.guid;
-        let proxy = WriterProxy::new(now, &self.config, writer);
+        let mut proxy = WriterProxy::new(now, &self.config, writer);
+        // A writer that never forgot us ignores counts that begin anew.
+        proxy.acknack_count = self.counts_used;
+        proxy.nack_frag_count = self.counts_used;
         if proxy.lease_until != Instant::FAR_FUTURE {
             self.timers.set_no_later(TIMER_WRITERS, proxy.lease_until);
         }
@@ -140,6 +146,8 @@ impl Reader {
         let Some(mut proxy) = self.writers.remove(&guid) else {
             return;
         };
+        let counts = proxy.acknack_count.max(proxy.nack_frag_count);
+        self.counts_used = self.counts_used.max(counts);
         let lost = proxy.finish(&mut self.ready);
         self.note_lost(guid, lost);
         let (alive, not_alive) = if proxy.alive { (-1, 0) } else { (0, -1) };

@@ -283,6 +283,8 @@ impl Writer {
         }
         if self.readers.is_empty() {
             self.cursor = Cursor::at(sequence.next().0);
+            // An ending that nobody has to hear is not kept.
+            self.prune();
         }
         Ok(sequence)
     }
@@ -330,7 +332,9 @@ impl Writer {
                 .instance(key)
                 .filter(|(_, count)| *count >= self.depth)
             {
-                self.overwrite(oldest);
+                // Superseded, so irrelevant rather than lost: earlier changes
+                // of other instances are still to be had.
+                self.history.remove(oldest);
             }
         }
         let samples_max = match change.key_hash {

@@ -376,6 +376,12 @@ impl Writer {
         self.heartbeat_from(reader, start, is_final, last)
     }
 
+    /// A heartbeat that asks for an answer, for a participant that may or may
+    /// not have a reader of ours: discovery's way to see whether it lives.
+    pub(crate) fn probe(&mut self) -> Heartbeat {
+        self.heartbeat_from(EntityId::UNKNOWN, 1, false, self.last.0)
+    }
+
     fn heartbeat_from(
         &mut self,
         reader: EntityId,
