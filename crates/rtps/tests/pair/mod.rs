@@ -1,0 +1,357 @@
+//! Two or more parties on fake time: writers and readers joined by a [`Net`].
+//!
+//! `run` jumps from one wake-up to the next, so a simulated second costs
+//! microseconds. A machine that asks to be woken again and again at one
+//! instant is caught.
+#![allow(dead_code)]
+
+pub mod net;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use net::Net;
+use pteros_rtps::history::CacheChange;
+use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
+use pteros_rtps::locator::{Locator, Route};
+use pteros_rtps::outbox::Outbox;
+use pteros_rtps::qos::EndpointQos;
+use pteros_rtps::reader::{Reader, ReaderConfig, ReaderEvent, WriterProxyConfig};
+use pteros_rtps::receiver::MessageReader;
+use pteros_rtps::seq::SequenceNumber;
+use pteros_rtps::time::{Duration, Instant};
+use pteros_rtps::wire::Submessage;
+use pteros_rtps::writer::{
+    NewChange, ReaderProxyConfig, WriteError, Writer, WriterConfig, WriterEvent,
+};
+
+/// Names a writer of a [`Pair`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct W(pub usize);
+/// Names a reader of a [`Pair`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct R(pub usize);
+
+pub struct WriterSide {
+    pub machine: Writer,
+    pub node: usize,
+    pub events: Vec<WriterEvent>,
+    pub vendor: VendorId,
+}
+
+pub struct ReaderSide {
+    pub machine: Reader,
+    pub node: usize,
+    pub received: Vec<CacheChange>,
+    pub events: Vec<ReaderEvent>,
+    /// Nobody takes samples while this is set.
+    pub paused: bool,
+}
+
+pub struct Pair {
+    pub net: Net,
+    pub writers: Vec<WriterSide>,
+    pub readers: Vec<ReaderSide>,
+    out: Outbox,
+}
+
+pub fn prefix(node: usize) -> GuidPrefix {
+    let mut prefix = [7; 12];
+    prefix[11] = u8::try_from(node).unwrap();
+    GuidPrefix(prefix)
+}
+
+pub fn locator(node: usize) -> Locator {
+    Locator::udp_v4([10, 0, 0, u8::try_from(node + 1).unwrap()], 7411)
+}
+
+pub fn route(node: usize) -> Route {
+    Route {
+        locators: Arc::from([locator(node)].as_slice()),
+        same_host: false,
+    }
+}
+
+impl Pair {
+    pub fn new() -> Self {
+        Self::with_seed(1)
+    }
+
+    pub fn with_seed(seed: u64) -> Self {
+        Self {
+            net: Net::new(seed),
+            writers: Vec::new(),
+            readers: Vec::new(),
+            out: Outbox::new(),
+        }
+    }
+
+    pub fn now(&self) -> Instant {
+        self.net.now
+    }
+
+    pub fn writer(&mut self, node: usize, qos: EndpointQos) -> W {
+        self.writer_with(node, qos, |_| {})
+    }
+
+    pub fn writer_with(
+        &mut self,
+        node: usize,
+        qos: EndpointQos,
+        change: impl FnOnce(&mut WriterConfig),
+    ) -> W {
+        let key = u8::try_from(self.writers.len()).unwrap();
+        let guid = prefix(node).with(EntityId::new([0, 1, key], EntityId::KIND_WRITER_NO_KEY));
+        let mut config = WriterConfig::new(guid, qos);
+        change(&mut config);
+        self.writers.push(WriterSide {
+            machine: Writer::new(config),
+            node,
+            events: Vec::new(),
+            vendor: VendorId::PTEROS,
+        });
+        W(self.writers.len() - 1)
+    }
+
+    pub fn reader(&mut self, node: usize, qos: EndpointQos) -> R {
+        self.reader_with(node, qos, |_| {})
+    }
+
+    pub fn reader_with(
+        &mut self,
+        node: usize,
+        qos: EndpointQos,
+        change: impl FnOnce(&mut ReaderConfig),
+    ) -> R {
+        let key = u8::try_from(self.readers.len()).unwrap();
+        let guid = prefix(node).with(EntityId::new([0, 2, key], EntityId::KIND_READER_NO_KEY));
+        let mut config = ReaderConfig::new(guid, qos);
+        change(&mut config);
+        self.readers.push(ReaderSide {
+            machine: Reader::new(config),
+            node,
+            received: Vec::new(),
+            events: Vec::new(),
+            paused: false,
+        });
+        R(self.readers.len() - 1)
+    }
+
+    /// Both sides learn of each other at once.
+    pub fn join(&mut self, w: W, r: R) {
+        self.writer_learns(w, r);
+        self.reader_learns(r, w);
+    }
+
+    pub fn writer_learns(&mut self, w: W, r: R) {
+        self.writer_learns_of(w, r, VendorId::PTEROS);
+    }
+
+    pub fn writer_learns_of(&mut self, w: W, r: R, vendor: VendorId) {
+        let reader = &self.readers[r.0];
+        let config = ReaderProxyConfig {
+            guid: reader.machine.guid(),
+            qos: reader.machine.qos().clone(),
+            route: route(reader.node),
+            expects_inline_qos: false,
+            vendor,
+        };
+        let now = self.now();
+        assert!(self.writers[w.0].machine.match_reader(now, config));
+        self.flush();
+    }
+
+    pub fn reader_learns(&mut self, r: R, w: W) {
+        let writer = &self.writers[w.0];
+        let config = WriterProxyConfig {
+            guid: writer.machine.guid(),
+            qos: writer.machine.qos().clone(),
+            route: route(writer.node),
+            vendor: writer.vendor,
+        };
+        let now = self.now();
+        assert!(self.readers[r.0].machine.match_writer(now, config));
+        self.flush();
+    }
+
+    pub fn guid(&self, r: R) -> Guid {
+        self.readers[r.0].machine.guid()
+    }
+
+    pub fn writer_guid(&self, w: W) -> Guid {
+        self.writers[w.0].machine.guid()
+    }
+
+    pub fn try_write(&mut self, w: W, change: NewChange) -> Result<SequenceNumber, WriteError> {
+        let now = self.now();
+        let result = self.writers[w.0].machine.write(now, change);
+        self.flush();
+        result
+    }
+
+    pub fn write(&mut self, w: W, payload: &[u8]) -> SequenceNumber {
+        let change = NewChange {
+            payload: Bytes::copy_from_slice(payload),
+            ..NewChange::default()
+        };
+        self.try_write(w, change).expect("room")
+    }
+
+    /// Writes samples whose payload is their number, `count` of them.
+    pub fn write_many(&mut self, w: W, count: usize) {
+        for _ in 0..count {
+            let number = self.writers[w.0].machine.next_sequence().0;
+            self.write(w, &number.to_le_bytes());
+        }
+    }
+
+    pub fn write_for(&mut self, w: W, r: R, payload: &[u8]) -> SequenceNumber {
+        let change = NewChange {
+            payload: Bytes::copy_from_slice(payload),
+            only_for: Some(self.guid(r)),
+            ..NewChange::default()
+        };
+        self.try_write(w, change).expect("room")
+    }
+
+    /// Numbers of the samples received, in their order.
+    pub fn numbers(&self, r: R) -> Vec<i64> {
+        let received = &self.readers[r.0].received;
+        received.iter().map(|change| change.sequence.0).collect()
+    }
+
+    pub fn run_ms(&mut self, millis: i64) {
+        self.run(Duration::from_millis(millis));
+    }
+
+    /// Lets time pass.
+    pub fn run(&mut self, span: Duration) {
+        let end = self.now().after(span);
+        let mut turns_at_instant = 0;
+        loop {
+            self.turn();
+            let Some(next) = self.next_wake().filter(|next| *next <= end) else {
+                break;
+            };
+            turns_at_instant = if next > self.net.now {
+                0
+            } else {
+                turns_at_instant + 1
+            };
+            assert!(
+                turns_at_instant < 1_000,
+                "woken again and again at one instant"
+            );
+            self.net.now = next.max(self.net.now);
+        }
+        self.net.now = end;
+    }
+
+    fn next_wake(&self) -> Option<Instant> {
+        let writers = self.writers.iter().filter_map(|w| w.machine.next_timeout());
+        let readers = self.readers.iter().filter_map(|r| r.machine.next_timeout());
+        writers.chain(readers).chain(self.net.next_arrival()).min()
+    }
+
+    /// Delivers what has arrived and does what is due.
+    fn turn(&mut self) {
+        while let Some((to, bytes)) = self.net.receive() {
+            self.deliver(to, &bytes);
+            self.flush();
+        }
+        let now = self.now();
+        for writer in &mut self.writers {
+            if writer.machine.next_timeout().is_some_and(|at| at <= now) {
+                writer.machine.handle_timeout(now);
+            }
+        }
+        for reader in &mut self.readers {
+            if reader.machine.next_timeout().is_some_and(|at| at <= now) {
+                reader.machine.handle_timeout(now);
+            }
+        }
+        self.flush();
+    }
+
+    /// Gives a datagram to the machines it is for, as a driver would.
+    pub fn deliver(&mut self, to: Locator, bytes: &[u8]) {
+        let now = self.now();
+        let nodes: Vec<usize> = (0..32).filter(|node| locator(*node) == to).collect();
+        let Some(node) = nodes.first().copied() else {
+            return;
+        };
+        let Ok(messages) = MessageReader::new(bytes, prefix(node)) else {
+            return;
+        };
+        for (source, submessage) in messages {
+            let is_for = |own: Guid, entity: EntityId| {
+                own.prefix == prefix(node) && (entity == EntityId::UNKNOWN || entity == own.entity)
+            };
+            for reader in self.readers.iter_mut().filter(|r| r.node == node) {
+                let own = reader.machine.guid();
+                let machine = &mut reader.machine;
+                match &submessage {
+                    Submessage::Data(d) if is_for(own, d.reader) => {
+                        machine.handle_data(now, &source, d);
+                    }
+                    Submessage::DataFrag(d) if is_for(own, d.reader) => {
+                        machine.handle_data_frag(now, &source, d);
+                    }
+                    Submessage::Heartbeat(h) if is_for(own, h.reader) => {
+                        machine.handle_heartbeat(now, &source, h);
+                    }
+                    Submessage::HeartbeatFrag(h) if is_for(own, h.reader) => {
+                        machine.handle_heartbeat_frag(now, &source, h);
+                    }
+                    Submessage::Gap(g) if is_for(own, g.reader) => {
+                        machine.handle_gap(now, &source, g);
+                    }
+                    _ => {}
+                }
+            }
+            for writer in self.writers.iter_mut().filter(|w| w.node == node) {
+                let own = writer.machine.guid();
+                match &submessage {
+                    Submessage::AckNack(a) if is_for(own, a.writer) => {
+                        writer.machine.handle_acknack(now, source.prefix, a);
+                    }
+                    Submessage::NackFrag(n) if is_for(own, n.writer) => {
+                        writer.machine.handle_nack_frag(now, source.prefix, n);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Polls everything until it has nothing more to say.
+    pub fn flush(&mut self) {
+        let now = self.now();
+        for writer in &mut self.writers {
+            let mut polls = 0;
+            while writer.machine.poll_transmit(now, &mut self.out) {
+                self.net.send(&mut self.out);
+                polls += 1;
+                assert!(polls < 10_000, "a writer that never ends its bursts");
+            }
+            self.net.send(&mut self.out);
+            while let Some(event) = writer.machine.poll_event() {
+                writer.events.push(event);
+            }
+        }
+        for reader in &mut self.readers {
+            while !reader.paused
+                && let Some(change) = reader.machine.poll_sample()
+            {
+                reader.received.push(change);
+            }
+            while reader.machine.poll_transmit(now, &mut self.out) {
+                self.net.send(&mut self.out);
+            }
+            self.net.send(&mut self.out);
+            while let Some(event) = reader.machine.poll_event() {
+                reader.events.push(event);
+            }
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! A network on fake time: datagrams between locators, with latency, an MTU,
+//! seeded faults, and rules for single named datagrams.
+
+use pteros_rtps::id::GuidPrefix;
+use pteros_rtps::locator::Locator;
+use pteros_rtps::outbox::Outbox;
+use pteros_rtps::receiver::MessageReader;
+use pteros_rtps::time::{Duration, Instant};
+use pteros_rtps::wire::Submessage;
+
+/// A small seeded generator (SplitMix64).
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `limit`.
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit.max(1)
+    }
+
+    pub fn percent(&mut self, chance: u64) -> bool {
+        self.below(100) < chance
+    }
+}
+
+/// What a datagram says, by its submessages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Said {
+    /// DATA and its number.
+    Data(i64),
+    /// DATA_FRAG: sample and fragment.
+    Frag(i64, u32),
+    /// HEARTBEAT: first, last, final.
+    Heartbeat(i64, i64, bool),
+    HeartbeatFrag(i64, u32),
+    /// ACKNACK: base and how many numbers it asks for.
+    AckNack(i64, usize),
+    /// NACK_FRAG: sample and how many fragments it asks for.
+    NackFrag(i64, usize),
+    /// GAP: start and base.
+    Gap(i64, i64),
+    Other,
+}
+
+pub fn said(datagram: &[u8]) -> Vec<Said> {
+    let Ok(reader) = MessageReader::new(datagram, GuidPrefix::UNKNOWN) else {
+        return Vec::new();
+    };
+    // Read as nobody in particular: destinations are looked at by hand.
+    let own = destination(datagram).unwrap_or(GuidPrefix::UNKNOWN);
+    let _ = reader;
+    let Ok(reader) = MessageReader::new(datagram, own) else {
+        return Vec::new();
+    };
+    reader
+        .filter_map(|(_, submessage)| match submessage {
+            Submessage::Data(d) => Some(Said::Data(d.sequence.0)),
+            Submessage::DataFrag(d) => Some(Said::Frag(d.sequence.0, d.first_fragment.0)),
+            Submessage::Heartbeat(h) => Some(Said::Heartbeat(h.first.0, h.last.0, h.is_final)),
+            Submessage::HeartbeatFrag(h) => {
+                Some(Said::HeartbeatFrag(h.sequence.0, h.last_fragment.0))
+            }
+            Submessage::AckNack(a) => Some(Said::AckNack(a.state.base().0, a.state.len())),
+            Submessage::NackFrag(n) => Some(Said::NackFrag(n.sequence.0, n.state.len())),
+            Submessage::Gap(g) => Some(Said::Gap(g.start.0, g.list.base().0)),
+            Submessage::InfoTimestamp(_) | Submessage::InfoDestination(_) => None,
+            _ => Some(Said::Other),
+        })
+        .collect()
+}
+
+/// The participant that the first INFO_DST names.
+fn destination(datagram: &[u8]) -> Option<GuidPrefix> {
+    let mut at = 20;
+    while let Some([id, flags, low, high]) = datagram.get(at..at + 4) {
+        if *id == 0x0e {
+            let prefix = datagram.get(at + 4..at + 16)?;
+            return Some(GuidPrefix(prefix.try_into().ok()?));
+        }
+        let _ = flags;
+        at += 4 + usize::from(u16::from_le_bytes([*low, *high]));
+    }
+    None
+}
+
+/// What a rule does to the datagrams that it names.
+#[derive(Clone, Copy, Debug)]
+pub enum Fate {
+    Drop,
+    Duplicate,
+    Delay(Duration),
+}
+
+struct Rule {
+    names: Box<dyn Fn(&[Said]) -> bool>,
+    times: usize,
+    fate: Fate,
+}
+
+/// Seeded faults on every datagram.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Faults {
+    pub loss_percent: u64,
+    pub duplicate_percent: u64,
+    /// Extra latency, evenly up to this: datagrams overtake each other.
+    pub jitter: Duration,
+}
+
+struct Flight {
+    at: Instant,
+    order: u64,
+    to: Locator,
+    bytes: Vec<u8>,
+}
+
+pub struct Net {
+    pub now: Instant,
+    pub latency: Duration,
+    pub mtu: usize,
+    pub faults: Faults,
+    /// All that was sent, in order, before any fault.
+    pub log: Vec<Vec<Said>>,
+    pub bytes_sent: usize,
+    flights: Vec<Flight>,
+    rules: Vec<Rule>,
+    random: Random,
+    order: u64,
+}
+
+impl Net {
+    pub fn new(seed: u64) -> Self {
+        Self {
+            // Time does not begin at zero, nor at a round number.
+            now: Instant::from_nanos(7_000_000_123),
+            latency: Duration::from_micros(50),
+            mtu: 65_507,
+            faults: Faults::default(),
+            log: Vec::new(),
+            bytes_sent: 0,
+            flights: Vec::new(),
+            rules: Vec::new(),
+            random: Random::new(seed),
+            order: 0,
+        }
+    }
+
+    /// The next `times` datagrams with a submessage that `names` accepts meet
+    /// this fate.
+    pub fn rule(&mut self, times: usize, fate: Fate, names: impl Fn(&Said) -> bool + 'static) {
+        self.rules.push(Rule {
+            names: Box::new(move |all| all.iter().any(&names)),
+            times,
+            fate,
+        });
+    }
+
+    pub fn drop_next(&mut self, times: usize, names: impl Fn(&Said) -> bool + 'static) {
+        self.rule(times, Fate::Drop, names);
+    }
+
+    /// Forgets all rules and faults.
+    pub fn heal(&mut self) {
+        self.rules.clear();
+        self.faults = Faults::default();
+    }
+
+    /// Takes all datagrams of an outbox and clears it.
+    pub fn send(&mut self, out: &mut Outbox) {
+        let mut datagrams = Vec::new();
+        for datagram in out.iter() {
+            for to in datagram.to {
+                datagrams.push((*to, datagram.to_vec()));
+            }
+        }
+        out.clear();
+        for (to, bytes) in datagrams {
+            self.send_one(to, bytes);
+        }
+    }
+
+    pub fn send_one(&mut self, to: Locator, bytes: Vec<u8>) {
+        let all = said(&bytes);
+        self.bytes_sent += bytes.len();
+        let rule = self
+            .rules
+            .iter_mut()
+            .find(|rule| rule.times > 0 && (rule.names)(&all));
+        let fate = rule.map(|rule| {
+            rule.times -= 1;
+            rule.fate
+        });
+        self.log.push(all);
+        if bytes.len() > self.mtu || matches!(fate, Some(Fate::Drop)) {
+            return;
+        }
+        let copies = if matches!(fate, Some(Fate::Duplicate)) {
+            2
+        } else {
+            1
+        };
+        let extra = match fate {
+            Some(Fate::Delay(extra)) => extra,
+            _ => Duration::ZERO,
+        };
+        for _ in 0..copies {
+            self.launch(to, &bytes, extra);
+        }
+        if self.random.percent(self.faults.duplicate_percent) {
+            self.launch(to, &bytes, extra);
+        }
+    }
+
+    fn launch(&mut self, to: Locator, bytes: &[u8], extra: Duration) {
+        if self.random.percent(self.faults.loss_percent) {
+            return;
+        }
+        let jitter = self
+            .random
+            .below(self.faults.jitter.as_nanos().unsigned_abs() + 1);
+        self.order += 1;
+        self.flights.push(Flight {
+            at: self
+                .now
+                .after(self.latency)
+                .after(extra)
+                .after(Duration::from_nanos(i64::try_from(jitter).unwrap())),
+            order: self.order,
+            to,
+            bytes: bytes.to_vec(),
+        });
+    }
+
+    /// When the next datagram arrives.
+    pub fn next_arrival(&self) -> Option<Instant> {
+        self.flights.iter().map(|flight| flight.at).min()
+    }
+
+    /// The next datagram that has arrived by now.
+    pub fn receive(&mut self) -> Option<(Locator, Vec<u8>)> {
+        let (at, _) = self
+            .flights
+            .iter()
+            .enumerate()
+            .filter(|(_, flight)| flight.at <= self.now)
+            .min_by_key(|(_, flight)| (flight.at, flight.order))?;
+        let flight = self.flights.swap_remove(at);
+        Some((flight.to, flight.bytes))
+    }
+
+    /// How many datagrams said something like this so far.
+    pub fn count(&self, names: impl Fn(&Said) -> bool) -> usize {
+        self.log.iter().flatten().filter(|said| names(said)).count()
+    }
+}
