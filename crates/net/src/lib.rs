@@ -17,6 +17,7 @@ mod poll;
 mod shutdown;
 #[allow(unsafe_code)]
 mod sys;
+mod timer;
 mod udp;
 mod wake;
 
@@ -24,5 +25,6 @@ pub use buffers::{BufferGrant, Grant};
 pub use interface::{Interface, interfaces};
 pub use poll::{EVENTS_DEFAULT, Event, Events, Interest, Poller};
 pub use shutdown::{ShutdownSignal, shutdown_signal};
+pub use timer::Timer;
 pub use udp::{DATAGRAM_BYTES_MAX, Received, SEGMENTS_MAX, UdpSocket};
 pub use wake::Waker;

@@ -1,8 +1,77 @@
 //! ROS 2 without the weight: nodes, publishers, subscriptions, executors.
+//!
+//! A node in ten lines:
+//!
+//! ```no_run
+//! use pteros::prelude::*;
+//! use pteros::interfaces::std_msgs::msg::String as Text;
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let context = Context::new()?;
+//!     let node = context.node("talker")?;
+//!     let publisher = node.create_publisher::<Text>("chatter", QosProfile::default())?;
+//!     let mut count = 0;
+//!     let _timer = node.create_timer(std::time::Duration::from_secs(1), move || {
+//!         count += 1;
+//!         let _ = publisher.publish_owned(Text { data: format!("Hello World: {count}") });
+//!     })?;
+//!     node.spin();
+//!     Ok(())
+//! }
+//! ```
+//!
+//! The thread that spins is the receive loop: it polls the sockets, runs the
+//! protocol and calls the callbacks. Within a process messages travel as
+//! shared pointers, elsewhere as RTPS over UDP, compatible with ROS 2.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
 pub mod args;
+mod context;
+mod dynamic;
+mod error;
+pub mod executor;
+mod graph;
 pub mod log;
+mod node;
+mod publisher;
+mod sample;
+mod subscription;
+mod timer;
 
+pub use pteros_interfaces as interfaces;
+pub use pteros_msg as msg;
+pub use pteros_rmw::error::{EndpointError, OpenError, PublishError};
+pub use pteros_rmw::event::EndpointEvent;
+pub use pteros_rmw::reader::ReaderCounts;
+pub use pteros_rmw::rtps::id::{Guid, VendorId};
+pub use pteros_rmw::rtps::qos::PolicyId;
+pub use pteros_rmw::sample::Path;
+pub use pteros_rmw::writer::WriterCounts;
 pub use pteros_rmw::{config, names, qos};
+
+pub use context::{Context, ContextOptions};
+pub use dynamic::DynamicPublisher;
+pub use error::{ContextError, CreateError, NodeError};
+pub use executor::SingleThreadedExecutor;
+pub use graph::{EndpointInfo, EndpointKind, Graph, NodeInfo, PairReport, TopicInfo, Verdict};
+pub use node::{Node, NodeOptions};
+pub use publisher::{Publisher, PublisherOptions};
+pub use qos::QosProfile;
+pub use sample::{Sample, SampleInfo};
+pub use subscription::{Subscription, SubscriptionOptions};
+pub use timer::Timer;
+
+/// What a program usually needs.
+pub mod prelude {
+    pub use crate::{
+        Context, ContextOptions, Node, NodeOptions, Publisher, QosProfile, Sample,
+        SingleThreadedExecutor, Subscription, Timer,
+    };
+    pub use pteros_msg::message::Message;
+}
+
+/// Spins one node until the context shuts down. Blocks.
+pub fn spin(node: &Node) {
+    node.spin();
+}

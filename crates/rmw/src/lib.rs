@@ -1,6 +1,34 @@
 //! Where protocol, sockets, clock and threads meet, type-erased.
+//!
+//! Above it users see nodes and messages (`pteros`); below it the protocol is
+//! a value (`pteros-rtps`) and sockets are plain (`pteros-net`). A [`Core`] is
+//! one RTPS participant: it moves datagrams to machines and samples to ready
+//! queues. It knows no message type and runs no user code.
+#![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
 pub mod config;
+mod core;
+mod deadline;
+mod dispatch;
+mod driver;
+pub mod env;
+pub mod error;
+pub mod event;
+pub mod graph;
+mod helper;
+mod matching;
 pub mod names;
+mod publish;
 pub mod qos;
+pub mod reader;
+pub mod ready;
+pub mod sample;
+pub mod udp;
+pub mod writer;
+
+pub use crate::core::{Core, CoreCounts, CoreOptions};
+pub use crate::driver::DriverState;
+pub use crate::helper::ABANDONED_AFTER;
+pub use crate::matching::EndpointSpec;
+pub use pteros_rtps as rtps;

@@ -1,0 +1,226 @@
+//! A context: one participant in the graph, shared by the nodes of a process.
+
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+
+use pteros_rmw::config::{Config, DiscoveryRange};
+use pteros_rmw::names::validate_enclave;
+use pteros_rmw::udp::SystemEnv;
+use pteros_rmw::{Core, CoreCounts, CoreOptions};
+
+use crate::args::Arguments;
+use crate::error::{ContextError, NodeError};
+use crate::graph::Graph;
+use crate::node::{Node, NodeOptions};
+
+/// How a context is set up. Every unset field takes its value from the
+/// environment if `use_environment` is true, else its default.
+#[derive(Clone, Debug, Default)]
+pub struct ContextOptions {
+    /// What the command line says.
+    pub arguments: Arguments,
+    /// Whether ROS_DOMAIN_ID and its kin are read.
+    pub use_environment: bool,
+    /// ROS_DOMAIN_ID.
+    pub domain_id: Option<u32>,
+    /// ROS_AUTOMATIC_DISCOVERY_RANGE.
+    pub discovery_range: Option<DiscoveryRange>,
+    /// ROS_STATIC_PEERS, host names or addresses.
+    pub static_peers: Vec<String>,
+    /// The security enclave; `--enclave` and ROS_SECURITY_ENCLAVE_OVERRIDE go
+    /// before it.
+    pub enclave: Option<String>,
+}
+
+impl ContextOptions {
+    /// Environment and the process's `--ros-args`, as [`Context::new`] uses.
+    ///
+    /// # Errors
+    /// When something after `--ros-args` is wrong.
+    pub fn from_process() -> Result<Self, ContextError> {
+        let (arguments, _) = Arguments::from_process()?;
+        Ok(Self {
+            arguments,
+            use_environment: true,
+            ..Self::default()
+        })
+    }
+
+    /// This host only and nothing from the environment: for demos and tests.
+    pub fn local(domain_id: u32) -> Self {
+        Self {
+            domain_id: Some(domain_id),
+            discovery_range: Some(DiscoveryRange::Localhost),
+            ..Self::default()
+        }
+    }
+}
+
+/// One participant of the ROS graph with its sockets. Cheap to clone; the
+/// participant says goodbye when the last clone, node and endpoint is gone.
+#[derive(Clone)]
+pub struct Context {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) core: Arc<Core>,
+    pub(crate) arguments: Arguments,
+}
+
+impl Context {
+    /// Opens a context as the environment and the command line say, and
+    /// installs the handler that ends spinning on Ctrl-C.
+    ///
+    /// # Errors
+    /// See [`ContextError`].
+    pub fn new() -> Result<Self, ContextError> {
+        Self::with_options(ContextOptions::from_process()?)
+    }
+
+    /// Opens a context.
+    ///
+    /// # Errors
+    /// See [`ContextError`].
+    pub fn with_options(options: ContextOptions) -> Result<Self, ContextError> {
+        let config = match options.use_environment {
+            true => Config::from_environment()?,
+            false => Config::default(),
+        };
+        for warning in &config.warnings {
+            tracing::warn!("{warning}");
+        }
+        let core_options = core_options(&options, config)?;
+        let core = Core::open(Arc::new(SystemEnv::new()), core_options)?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                core,
+                arguments: options.arguments,
+            }),
+        })
+    }
+
+    /// A node in the root namespace, remapped as the command line says.
+    ///
+    /// # Errors
+    /// See [`NodeError`].
+    pub fn node(&self, name: &str) -> Result<Node, NodeError> {
+        self.node_with(NodeOptions::new(name))
+    }
+
+    /// A node with options.
+    ///
+    /// # Errors
+    /// See [`NodeError`].
+    pub fn node_with(&self, options: NodeOptions) -> Result<Node, NodeError> {
+        Node::new(self, options)
+    }
+
+    /// What is known of the graph.
+    pub fn graph(&self) -> Graph {
+        Graph::new(self.clone())
+    }
+
+    /// The domain.
+    pub fn domain_id(&self) -> u32 {
+        self.inner.core.options().domain_id
+    }
+
+    /// Ends every spin of this context. Thread-safe; returns at once.
+    pub fn shutdown(&self) {
+        self.inner.core.request_shutdown();
+    }
+
+    /// Whether [`Context::shutdown`] was called or Ctrl-C was pressed.
+    pub fn is_shut_down(&self) -> bool {
+        self.inner.core.is_shut_down()
+    }
+
+    /// What keeps the sockets below what was asked for, each with the setting
+    /// that mends it.
+    pub fn advice(&self) -> &[String] {
+        self.inner.core.advice()
+    }
+
+    /// Datagrams sent and received since the start.
+    pub fn counts(&self) -> CoreCounts {
+        self.inner.core.counts()
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.inner.core
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("domain_id", &self.domain_id())
+            .field("participant", &self.core().prefix())
+            .finish()
+    }
+}
+
+fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions, ContextError> {
+    let default = CoreOptions::default();
+    let range = options.discovery_range.unwrap_or(config.discovery_range);
+    let mut peers = config.static_peers;
+    peers.extend(options.static_peers.iter().cloned());
+    let mut static_peers = Vec::new();
+    if range.uses_static_peers() {
+        for peer in &peers {
+            static_peers.extend(resolve(peer)?);
+        }
+    }
+    let enclave = config
+        .enclave_override
+        .or_else(|| options.arguments.enclave.clone())
+        .or_else(|| options.enclave.clone())
+        .unwrap_or_else(|| "/".into());
+    validate_enclave(&enclave)?;
+    let (receive_bytes, send_bytes) = default.buffer_bytes;
+    Ok(CoreOptions {
+        domain_id: options.domain_id.unwrap_or(config.domain_id),
+        local_only: range == DiscoveryRange::Localhost && static_peers.is_empty(),
+        isolated: range == DiscoveryRange::Off,
+        multicast: matches!(
+            range,
+            DiscoveryRange::Subnet | DiscoveryRange::SystemDefault
+        ),
+        static_peers,
+        interfaces: config.interfaces.iter().map(ToString::to_string).collect(),
+        buffer_bytes: (
+            config.receive_buffer_bytes.unwrap_or(receive_bytes),
+            config.send_buffer_bytes.unwrap_or(send_bytes),
+        ),
+        fragment_bytes_same_host: config
+            .local_fragment_bytes
+            .unwrap_or(default.fragment_bytes_same_host),
+        fragment_bytes_network: config
+            .fragment_bytes
+            .unwrap_or(default.fragment_bytes_network),
+        enclave,
+    })
+}
+
+/// The IPv4 addresses of a peer. Blocks while the system's resolver works.
+fn resolve(peer: &str) -> Result<Vec<Ipv4Addr>, ContextError> {
+    let failed = |reason: String| ContextError::StaticPeer {
+        peer: peer.into(),
+        reason,
+    };
+    let addresses = (peer, 0)
+        .to_socket_addrs()
+        .map_err(|error| failed(error.to_string()))?;
+    let found: Vec<Ipv4Addr> = addresses
+        .filter_map(|address| match address {
+            SocketAddr::V4(v4) => Some(*v4.ip()),
+            SocketAddr::V6(_) => None,
+        })
+        .collect();
+    if found.is_empty() {
+        return Err(failed("it has no IPv4 address".into()));
+    }
+    Ok(found)
+}

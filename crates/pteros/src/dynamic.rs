@@ -1,0 +1,134 @@
+//! Publishers and subscriptions whose type is known at run time only.
+
+use std::any::{Any, TypeId};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use pteros_msg::cdr::{DecodeError, Representation};
+use pteros_msg::dynamic::{DynamicMessage, DynamicType};
+use pteros_rmw::error::PublishError;
+use pteros_rmw::rtps::id::Guid;
+use pteros_rmw::sample::Body;
+use pteros_rmw::writer::{Outgoing, WriterCounts};
+
+use crate::publisher::RawPublisher;
+use crate::qos::QosProfile;
+use crate::subscription::{Decoded, Decoder};
+
+/// Publishes messages of a type known at run time, or bytes as they are.
+#[derive(Clone)]
+pub struct DynamicPublisher {
+    pub(crate) raw: Arc<RawPublisher>,
+}
+
+impl DynamicPublisher {
+    /// Publishes a message.
+    ///
+    /// # Errors
+    /// See [`PublishError`].
+    pub fn publish(&self, message: &DynamicMessage) -> Result<(), PublishError> {
+        if let Err(error) = message.check_bounds() {
+            return Err(PublishError::Invalid {
+                topic: self.raw.topic.clone(),
+                reason: error.to_string(),
+            });
+        }
+        self.publish_serialized(message.to_payload(Representation::Xcdr1).into())
+    }
+
+    /// Publishes CDR with its encapsulation header, not looked into.
+    ///
+    /// # Errors
+    /// See [`PublishError`].
+    pub fn publish_serialized(&self, payload: Bytes) -> Result<(), PublishError> {
+        self.raw.send(&mut Ready(payload))
+    }
+
+    /// The topic's fully qualified name, after remapping.
+    pub fn topic(&self) -> &str {
+        &self.raw.topic
+    }
+
+    /// The profile it was created with.
+    pub fn qos(&self) -> &QosProfile {
+        &self.raw.qos
+    }
+
+    /// Its gid in the graph.
+    pub fn gid(&self) -> Guid {
+        self.raw.endpoint.guid()
+    }
+
+    /// Subscriptions matched now.
+    pub fn matched_count(&self) -> usize {
+        self.raw.endpoint.matched_count()
+    }
+
+    /// Waits until at least `count` subscriptions are matched. Blocks, at most
+    /// `timeout`; drives the network itself.
+    pub fn wait_for_matched(&self, count: usize, timeout: Duration) -> bool {
+        self.raw
+            .wait_until(timeout, || self.matched_count() >= count)
+    }
+
+    /// Waits until every reliable subscription has acknowledged everything.
+    /// Blocks, at most `timeout`; drives the network itself.
+    pub fn wait_for_all_acked(&self, timeout: Duration) -> bool {
+        self.raw
+            .wait_until(timeout, || self.raw.endpoint.is_acknowledged())
+    }
+
+    /// Totals since it was created.
+    pub fn counts(&self) -> WriterCounts {
+        self.raw.endpoint.counts()
+    }
+}
+
+impl fmt::Debug for DynamicPublisher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DynamicPublisher")
+            .field("topic", &self.raw.topic)
+            .field("gid", &self.raw.endpoint.guid())
+            .finish()
+    }
+}
+
+/// Bytes that are ready to go.
+struct Ready(Bytes);
+
+impl Outgoing for Ready {
+    fn message_type(&self) -> TypeId {
+        TypeId::of::<Bytes>()
+    }
+
+    fn shared(&mut self) -> Option<Arc<dyn Any + Send + Sync>> {
+        None
+    }
+
+    fn serialized(&mut self) -> Bytes {
+        self.0.clone()
+    }
+
+    fn serialized_len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+pub(crate) fn dynamic_decoder(ty: &DynamicType) -> Decoder<DynamicMessage> {
+    let ty = ty.clone();
+    Box::new(move |body| DynamicMessage::from_payload(&ty, &bytes_of(body)).map(Decoded::Owned))
+}
+
+pub(crate) fn raw_decoder() -> Decoder<Bytes> {
+    Box::new(|body| Ok::<_, DecodeError>(Decoded::Owned(bytes_of(body))))
+}
+
+/// Such subscriptions ask for bytes, so bytes they get.
+fn bytes_of(body: Body) -> Bytes {
+    match body {
+        Body::Serialized(bytes) => bytes,
+        Body::Shared(_) => unreachable!("a shared sample reached a subscription that wants bytes"),
+    }
+}

@@ -1,0 +1,79 @@
+//! What can go wrong when a context, a node or an endpoint is made.
+
+use pteros_rmw::config::ConfigError;
+use pteros_rmw::error::{EndpointError, OpenError};
+use pteros_rmw::names::NameError;
+use pteros_rmw::qos::QosError;
+use thiserror::Error;
+
+use crate::args::ArgumentsError;
+
+/// Why there is no context.
+#[derive(Debug, Error)]
+pub enum ContextError {
+    /// Something after `--ros-args` is wrong.
+    #[error(transparent)]
+    Arguments(#[from] ArgumentsError),
+    /// An environment variable is wrong.
+    #[error(transparent)]
+    Environment(#[from] ConfigError),
+    /// The enclave's name is wrong.
+    #[error(transparent)]
+    Enclave(#[from] NameError),
+    /// A static peer has no address.
+    #[error(
+        "static peer \"{peer}\" cannot be resolved ({reason}); use an IPv4 address or a name that resolves to one, separated by ';' in ROS_STATIC_PEERS"
+    )]
+    StaticPeer {
+        /// As it was given.
+        peer: String,
+        /// The resolver's word.
+        reason: String,
+    },
+    /// The sockets could not be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+}
+
+/// Why there is no node.
+#[derive(Debug, Error)]
+pub enum NodeError {
+    /// Its name or namespace is wrong, after remapping.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The context has been shut down.
+    #[error("node \"{0}\": the context is shut down; create a new one")]
+    ShutDown(String),
+}
+
+/// Why there is no publisher, subscription or timer.
+#[derive(Debug, Error)]
+pub enum CreateError {
+    /// The topic's name is wrong, after remapping.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The profile contradicts itself.
+    #[error("topic \"{topic}\": {source}")]
+    Qos {
+        /// The topic.
+        topic: String,
+        /// Which policy.
+        #[source]
+        source: QosError,
+    },
+    /// The runtime refused.
+    #[error("topic \"{topic}\": {source}")]
+    Endpoint {
+        /// The topic.
+        topic: String,
+        /// Why.
+        #[source]
+        source: EndpointError,
+    },
+    /// A type's name is not of the form `package/msg/Name`.
+    #[error("type \"{0}\" is not of the form package/msg/Name; for example std_msgs/msg/String")]
+    TypeName(String),
+    /// A timer needs a positive period.
+    #[error("a timer's period must be longer than zero")]
+    ZeroPeriod,
+}

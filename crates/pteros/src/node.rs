@@ -1,0 +1,542 @@
+//! Nodes: named parts of a robot's software with publishers, subscriptions
+//! and timers.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use pteros_msg::dynamic::{DynamicMessage, DynamicType};
+use pteros_msg::hash::TypeHash;
+use pteros_msg::message::{Message, dds_type_name};
+use pteros_rmw::graph::NodeKey;
+use pteros_rmw::names::{NameKind, dds_topic, node_path};
+use pteros_rmw::reader::Wants;
+use pteros_rmw::ready::ReadyQueue;
+use pteros_rmw::{Core, EndpointSpec};
+
+use crate::args::{Arguments, node_identity, resolve_name};
+use crate::context::Context;
+use crate::dynamic::{DynamicPublisher, dynamic_decoder, raw_decoder};
+use crate::error::{CreateError, NodeError};
+use crate::executor::{Home, SingleThreadedExecutor};
+use crate::publisher::{Publisher, PublisherOptions, RawPublisher};
+use crate::qos::QosProfile;
+use crate::sample::Sample;
+use crate::subscription::{
+    Decoder, EventTask, Subscription, SubscriptionCore, SubscriptionOptions, typed_decoder,
+};
+use crate::timer::{Timer, TimerCore};
+
+/// How a node is set up.
+#[derive(Clone, Debug)]
+pub struct NodeOptions {
+    name: String,
+    namespace: String,
+    arguments: Arguments,
+    use_global_arguments: bool,
+}
+
+impl NodeOptions {
+    /// A node of that name in the root namespace.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            namespace: "/".into(),
+            arguments: Arguments::default(),
+            use_global_arguments: true,
+        }
+    }
+
+    /// Puts the node into a namespace, `/robot1`.
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = namespace.into();
+        self
+    }
+
+    /// Arguments of this node alone; they go before the process's.
+    pub fn arguments(mut self, arguments: Arguments) -> Self {
+        self.arguments = arguments;
+        self
+    }
+
+    /// Whether the process's `--ros-args` apply to the node. On by default.
+    pub fn use_global_arguments(mut self, yes: bool) -> Self {
+        self.use_global_arguments = yes;
+        self
+    }
+}
+
+/// A node. Cheap to clone; it leaves the graph when the last clone and the
+/// last of its publishers, subscriptions and timers is gone.
+#[derive(Clone)]
+pub struct Node {
+    core: Arc<NodeCore>,
+}
+
+/// Something that works in a node's executor.
+pub(crate) trait Attach: Send + Sync {
+    /// Moves to the executor that spins the node now, or to none.
+    fn attach(&self, home: Option<&Arc<Home>>);
+}
+
+pub(crate) struct NodeCore {
+    context: Context,
+    name: String,
+    namespace: String,
+    arguments: Arguments,
+    use_global_arguments: bool,
+    pub(crate) key: NodeKey,
+    place: Mutex<Place>,
+    idle_queue: Arc<ReadyQueue>,
+}
+
+#[derive(Default)]
+struct Place {
+    home: Option<Arc<Home>>,
+    parts: Vec<Weak<dyn Attach>>,
+}
+
+impl NodeCore {
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        self.context.core()
+    }
+
+    /// Moves the node to an executor, or to none.
+    pub(crate) fn attach(&self, home: Option<&Arc<Home>>) {
+        let mut place = self.place.lock();
+        place.home = home.cloned();
+        place.parts.retain(|part| part.strong_count() > 0);
+        for part in place.parts.iter().filter_map(Weak::upgrade) {
+            part.attach(home);
+        }
+    }
+
+    pub(crate) fn is_at_home(&self, home: &Arc<Home>) -> bool {
+        let place = self.place.lock();
+        place.home.as_ref().is_some_and(|h| Arc::ptr_eq(h, home))
+    }
+
+    fn add(&self, part: Weak<dyn Attach>) {
+        let mut place = self.place.lock();
+        if let Some(part) = part.upgrade() {
+            part.attach(place.home.as_ref());
+        }
+        place.parts.retain(|part| part.strong_count() > 0);
+        place.parts.push(part);
+    }
+
+    /// Drives the network until `done` says so or `timeout` has passed.
+    pub(crate) fn wait_until(&self, timeout: Duration, done: impl FnMut() -> bool) -> bool {
+        self.wait_on(&self.idle_queue, timeout, done)
+    }
+
+    pub(crate) fn wait_on(
+        &self,
+        queue: &Arc<ReadyQueue>,
+        timeout: Duration,
+        done: impl FnMut() -> bool,
+    ) -> bool {
+        let core = self.core();
+        let until = core.env.now().after(timeout.into());
+        core.drive_until(queue, until, done)
+    }
+
+    fn sources(&self) -> Vec<&Arguments> {
+        let mut sources = vec![&self.arguments];
+        if self.use_global_arguments {
+            sources.push(&self.context.inner.arguments);
+        }
+        sources
+    }
+
+    fn resolve(&self, topic: &str) -> Result<String, CreateError> {
+        let name = resolve_name(
+            &self.sources(),
+            NameKind::Topic,
+            topic,
+            &self.name,
+            &self.namespace,
+        )?;
+        Ok(name)
+    }
+}
+
+impl Drop for NodeCore {
+    fn drop(&mut self) {
+        self.core().remove_node(self.key);
+    }
+}
+
+impl Node {
+    pub(crate) fn new(context: &Context, options: NodeOptions) -> Result<Self, NodeError> {
+        if context.is_shut_down() {
+            return Err(NodeError::ShutDown(options.name));
+        }
+        let mut sources = vec![&options.arguments];
+        if options.use_global_arguments {
+            sources.push(&context.inner.arguments);
+        }
+        let (name, namespace) = node_identity(&sources, &options.name, &options.namespace)?;
+        let key = context.core().add_node(&name, &namespace);
+        Ok(Self {
+            core: Arc::new(NodeCore {
+                context: context.clone(),
+                name,
+                namespace,
+                arguments: options.arguments,
+                use_global_arguments: options.use_global_arguments,
+                key,
+                place: Mutex::default(),
+                idle_queue: context.core().ready_queue(),
+            }),
+        })
+    }
+
+    pub(crate) fn core(&self) -> &Arc<NodeCore> {
+        &self.core
+    }
+
+    /// The node's name, after remapping.
+    pub fn name(&self) -> &str {
+        &self.core.name
+    }
+
+    /// The node's namespace, after remapping; `/` is the root.
+    pub fn namespace(&self) -> &str {
+        &self.core.namespace
+    }
+
+    /// `/namespace/name`.
+    pub fn fully_qualified_name(&self) -> String {
+        node_path(&self.core.namespace, &self.core.name)
+    }
+
+    /// The name its log lines carry: `namespace.name`.
+    pub fn logger_name(&self) -> String {
+        self.fully_qualified_name()
+            .trim_start_matches('/')
+            .replace('/', ".")
+    }
+
+    /// The context it was made in.
+    pub fn context(&self) -> &Context {
+        &self.core.context
+    }
+
+    // --- publishers ---
+
+    /// A publisher on `topic`, remapped as the arguments say.
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn create_publisher<T: Message>(
+        &self,
+        topic: &str,
+        qos: impl Into<QosProfile>,
+    ) -> Result<Publisher<T>, CreateError> {
+        self.create_publisher_with(topic, PublisherOptions::new(qos))
+    }
+
+    /// A publisher with options.
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn create_publisher_with<T: Message>(
+        &self,
+        topic: &str,
+        options: PublisherOptions,
+    ) -> Result<Publisher<T>, CreateError> {
+        let raw = self.raw_publisher(topic, T::TYPE_NAME, Some(T::TYPE_HASH), options)?;
+        Ok(Publisher::new(raw))
+    }
+
+    /// A publisher whose type is known at run time.
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn create_dynamic_publisher(
+        &self,
+        topic: &str,
+        ty: &DynamicType,
+        qos: impl Into<QosProfile>,
+    ) -> Result<DynamicPublisher, CreateError> {
+        let options = PublisherOptions::new(qos);
+        let raw = self.raw_publisher(topic, ty.name(), Some(ty.hash()), options)?;
+        Ok(DynamicPublisher { raw })
+    }
+
+    fn raw_publisher(
+        &self,
+        topic: &str,
+        type_name: &str,
+        hash: Option<TypeHash>,
+        options: PublisherOptions,
+    ) -> Result<Arc<RawPublisher>, CreateError> {
+        let topic = self.core.resolve(topic)?;
+        let spec = spec(&topic, type_name, hash, &options.qos, |qos| {
+            qos.to_endpoint()
+        })?;
+        let runtime = self.core.core();
+        let endpoint = runtime
+            .create_writer(spec)
+            .map_err(|source| CreateError::Endpoint {
+                topic: topic.clone(),
+                source,
+            })?;
+        runtime.attach_endpoint(self.core.key, &endpoint.data);
+        let raw = Arc::new(RawPublisher {
+            node: self.core.clone(),
+            endpoint: endpoint.clone(),
+            topic,
+            qos: options.qos,
+            on_event: Mutex::new(options.on_event),
+        });
+        let task: Weak<RawPublisher> = Arc::downgrade(&raw);
+        endpoint.event_slot.set_task(task.clone());
+        self.core.add(task);
+        Ok(raw)
+    }
+
+    // --- subscriptions ---
+
+    /// A subscription whose callback runs in the node's executor.
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn create_subscription<T: Message>(
+        &self,
+        topic: &str,
+        qos: impl Into<QosProfile>,
+        callback: impl FnMut(Sample<T>) + Send + 'static,
+    ) -> Result<Subscription<T>, CreateError> {
+        self.create_subscription_with(topic, SubscriptionOptions::new(qos).callback(callback))
+    }
+
+    /// A subscription that is polled with [`Subscription::take`].
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn create_polled_subscription<T: Message>(
+        &self,
+        topic: &str,
+        qos: impl Into<QosProfile>,
+    ) -> Result<Subscription<T>, CreateError> {
+        self.create_subscription_with(topic, SubscriptionOptions::new(qos))
+    }
+
+    /// A subscription with options.
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn create_subscription_with<T: Message>(
+        &self,
+        topic: &str,
+        options: SubscriptionOptions<T>,
+    ) -> Result<Subscription<T>, CreateError> {
+        let wants = Wants::Type(std::any::TypeId::of::<T>());
+        let hash = Some(T::TYPE_HASH);
+        self.subscription(topic, T::TYPE_NAME, hash, wants, typed_decoder(), options)
+    }
+
+    /// A subscription whose type is known at run time.
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn create_dynamic_subscription(
+        &self,
+        topic: &str,
+        ty: &DynamicType,
+        options: SubscriptionOptions<DynamicMessage>,
+    ) -> Result<Subscription<DynamicMessage>, CreateError> {
+        let hash = Some(ty.hash());
+        let decode = dynamic_decoder(ty);
+        self.subscription(topic, ty.name(), hash, Wants::Bytes, decode, options)
+    }
+
+    /// A subscription to serialized messages, which are never decoded. The
+    /// type need not be known beyond its name.
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn create_raw_subscription(
+        &self,
+        topic: &str,
+        type_name: &str,
+        hash: Option<TypeHash>,
+        options: SubscriptionOptions<Bytes>,
+    ) -> Result<Subscription<Bytes>, CreateError> {
+        self.subscription(topic, type_name, hash, Wants::Bytes, raw_decoder(), options)
+    }
+
+    fn subscription<T: Send + 'static>(
+        &self,
+        topic: &str,
+        type_name: &str,
+        hash: Option<TypeHash>,
+        wants: Wants,
+        decode: Decoder<T>,
+        options: SubscriptionOptions<T>,
+    ) -> Result<Subscription<T>, CreateError> {
+        let topic = self.core.resolve(topic)?;
+        let runtime = self.core.core();
+        let dds = dds_topic(&topic, options.qos.avoid_ros_namespace_conventions);
+        let known = runtime.graph().endpoints();
+        let publishers = known
+            .iter()
+            .filter(|e| e.data.guid.entity.is_writer() && e.data.topic == dds);
+        let qos = options
+            .qos
+            .for_publishers(publishers.map(|publisher| &publisher.data.qos));
+        let spec = spec(&topic, type_name, hash, &qos, |qos| qos.to_reader())?;
+        let endpoint = runtime
+            .create_reader(spec, wants, options.ignore_local_publications)
+            .map_err(|source| CreateError::Endpoint {
+                topic: topic.clone(),
+                source,
+            })?;
+        runtime.attach_endpoint(self.core.key, &endpoint.data);
+        let on_event = options.on_event.map(|callback| {
+            Arc::new(EventTask {
+                endpoint: endpoint.clone(),
+                callback: Mutex::new(callback),
+            })
+        });
+        let core = Arc::new(SubscriptionCore {
+            node: self.core.clone(),
+            endpoint: endpoint.clone(),
+            topic,
+            qos,
+            decode,
+            callback: options.callback.map(Mutex::new),
+            on_event,
+            own_queue: runtime.ready_queue(),
+            undecodable: AtomicU64::new(0),
+        });
+        let weak: Weak<SubscriptionCore<T>> = Arc::downgrade(&core);
+        endpoint.slot.set_task(weak.clone());
+        if let Some(task) = &core.on_event {
+            let task: Weak<EventTask> = Arc::downgrade(task);
+            endpoint.event_slot.set_task(task);
+        }
+        self.core.add(weak);
+        Ok(Subscription::new(core))
+    }
+
+    // --- timers ---
+
+    /// A timer that calls `callback` every `period`, first after one period.
+    ///
+    /// # Errors
+    /// [`CreateError::ZeroPeriod`].
+    pub fn create_timer(
+        &self,
+        period: Duration,
+        callback: impl FnMut() + Send + 'static,
+    ) -> Result<Timer, CreateError> {
+        self.timer(period, true, Box::new(callback))
+    }
+
+    /// A timer that calls `callback` once, after `delay`.
+    ///
+    /// # Errors
+    /// [`CreateError::ZeroPeriod`].
+    pub fn create_one_shot_timer(
+        &self,
+        delay: Duration,
+        callback: impl FnMut() + Send + 'static,
+    ) -> Result<Timer, CreateError> {
+        self.timer(delay, false, Box::new(callback))
+    }
+
+    fn timer(
+        &self,
+        period: Duration,
+        repeats: bool,
+        callback: Box<dyn FnMut() + Send>,
+    ) -> Result<Timer, CreateError> {
+        if period.is_zero() {
+            return Err(CreateError::ZeroPeriod);
+        }
+        let period_nanos = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
+        let now = self.core.core().env.now();
+        let core = Arc::new_cyclic(|me| TimerCore {
+            node: self.core.clone(),
+            period_nanos,
+            repeats,
+            due: AtomicU64::new(now.as_nanos().saturating_add(period_nanos)),
+            cancelled: AtomicBool::new(false),
+            ticks: AtomicU64::new(0),
+            callback: Mutex::new(callback),
+            home: Mutex::default(),
+            me: me.clone(),
+        });
+        let weak: Weak<TimerCore> = Arc::downgrade(&core);
+        self.core.add(weak);
+        Ok(Timer { core })
+    }
+
+    // --- spinning ---
+
+    fn executor(&self) -> SingleThreadedExecutor {
+        let mut executor = SingleThreadedExecutor::new(&self.core.context);
+        executor.add_node(self);
+        executor
+    }
+
+    /// Runs the node's callbacks until the context shuts down. Blocks.
+    pub fn spin(&self) {
+        self.executor().spin();
+    }
+
+    /// Runs at most one callback, waiting for it at most `timeout`; returns
+    /// whether one ran. In a loop an executor of your own is cheaper.
+    pub fn spin_once(&self, timeout: Duration) -> bool {
+        self.executor().spin_once(timeout)
+    }
+
+    /// Runs callbacks until `done` says so, `timeout` has passed or the
+    /// context shuts down. Returns `done`'s last word. Blocks.
+    pub fn spin_until(&self, done: impl FnMut() -> bool, timeout: Duration) -> bool {
+        self.executor().spin_until(done, timeout)
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Node")
+            .field(&self.fully_qualified_name())
+            .finish()
+    }
+}
+
+/// What an endpoint announces: names as DDS has them, and the type's hash
+/// where ROS 2 puts it.
+fn spec(
+    topic: &str,
+    type_name: &str,
+    hash: Option<TypeHash>,
+    qos: &QosProfile,
+    announced: impl FnOnce(&QosProfile) -> pteros_rmw::rtps::qos::EndpointQos,
+) -> Result<EndpointSpec, CreateError> {
+    if type_name.split('/').count() != 3 {
+        return Err(CreateError::TypeName(type_name.into()));
+    }
+    qos.validate().map_err(|source| CreateError::Qos {
+        topic: topic.into(),
+        source,
+    })?;
+    let mut endpoint_qos = announced(qos);
+    if let Some(hash) = hash {
+        endpoint_qos
+            .user_data
+            .extend_from_slice(format!("typehash={hash};").as_bytes());
+    }
+    Ok(EndpointSpec {
+        topic: dds_topic(topic, qos.avoid_ros_namespace_conventions),
+        type_name: dds_type_name(type_name),
+        qos: endpoint_qos,
+    })
+}

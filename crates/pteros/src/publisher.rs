@@ -1,0 +1,309 @@
+//! Publishers: from a value to every matched subscription.
+
+use std::any::{Any, TypeId};
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use pteros_msg::cdr::{Representation, payload_len, to_payload};
+use pteros_msg::message::Message;
+use pteros_rmw::error::PublishError;
+use pteros_rmw::event::EndpointEvent;
+use pteros_rmw::ready::Task;
+use pteros_rmw::rtps::id::Guid;
+use pteros_rmw::writer::{Outgoing, WriterCounts, WriterEndpoint};
+
+use crate::node::{Attach, NodeCore};
+use crate::qos::QosProfile;
+
+/// A callback for what happens to an endpoint besides data.
+pub(crate) type EventCallback = Box<dyn FnMut(&EndpointEvent) + Send>;
+
+/// What [`Node::create_publisher_with`](crate::Node::create_publisher_with)
+/// can be told.
+#[derive(Default)]
+pub struct PublisherOptions {
+    /// The QoS profile.
+    pub qos: QosProfile,
+    pub(crate) on_event: Option<EventCallback>,
+}
+
+impl PublisherOptions {
+    /// Options with a profile.
+    pub fn new(qos: impl Into<QosProfile>) -> Self {
+        Self {
+            qos: qos.into(),
+            on_event: None,
+        }
+    }
+
+    /// Calls `callback` from the node's executor for matches, incompatible
+    /// QoS, missed deadlines and lost liveliness.
+    pub fn on_event(mut self, callback: impl FnMut(&EndpointEvent) + Send + 'static) -> Self {
+        self.on_event = Some(Box::new(callback));
+        self
+    }
+}
+
+/// Publishes messages of one type on one topic. Cheap to clone, thread-safe.
+///
+/// A reliable publisher waits for room at most
+/// [`QosProfile::max_blocking_time`]; a best-effort one never waits.
+pub struct Publisher<T> {
+    pub(crate) raw: Arc<RawPublisher>,
+    message: PhantomData<fn(T)>,
+}
+
+impl<T> Clone for Publisher<T> {
+    fn clone(&self) -> Self {
+        Self {
+            raw: self.raw.clone(),
+            message: PhantomData,
+        }
+    }
+}
+
+impl<T: Message> Publisher<T> {
+    pub(crate) fn new(raw: Arc<RawPublisher>) -> Self {
+        Self {
+            raw,
+            message: PhantomData,
+        }
+    }
+
+    /// Publishes a copy. The value is copied only if a subscription of this
+    /// process is matched; otherwise it is serialized at most once.
+    ///
+    /// # Errors
+    /// See [`PublishError`].
+    pub fn publish(&self, message: &T) -> Result<(), PublishError> {
+        self.send(
+            message,
+            &mut Borrowed {
+                message,
+                shared: None,
+                bytes: None,
+            },
+        )
+    }
+
+    /// Publishes a value that is given away: no copy within the process.
+    ///
+    /// # Errors
+    /// See [`PublishError`].
+    pub fn publish_owned(&self, message: T) -> Result<(), PublishError> {
+        self.publish_arc(Arc::new(message))
+    }
+
+    /// Publishes a shared value: no copy within the process.
+    ///
+    /// # Errors
+    /// See [`PublishError`].
+    pub fn publish_arc(&self, message: Arc<T>) -> Result<(), PublishError> {
+        let mut outgoing = Shared {
+            message: message.clone(),
+            bytes: None,
+        };
+        self.send(&message, &mut outgoing)
+    }
+
+    fn send(&self, message: &T, outgoing: &mut dyn Outgoing) -> Result<(), PublishError> {
+        if let Err(error) = message.check_bounds() {
+            return Err(PublishError::Invalid {
+                topic: self.raw.topic.clone(),
+                reason: error.to_string(),
+            });
+        }
+        self.raw.send(outgoing)
+    }
+
+    /// The topic's fully qualified name, after remapping.
+    pub fn topic(&self) -> &str {
+        &self.raw.topic
+    }
+
+    /// The profile it was created with.
+    pub fn qos(&self) -> &QosProfile {
+        &self.raw.qos
+    }
+
+    /// Its gid in the graph.
+    pub fn gid(&self) -> Guid {
+        self.raw.endpoint.guid()
+    }
+
+    /// Subscriptions matched now.
+    pub fn matched_count(&self) -> usize {
+        self.raw.endpoint.matched_count()
+    }
+
+    /// Waits until at least `count` subscriptions are matched. Blocks, at most
+    /// `timeout`; drives the network itself.
+    pub fn wait_for_matched(&self, count: usize, timeout: Duration) -> bool {
+        self.raw
+            .wait_until(timeout, || self.matched_count() >= count)
+    }
+
+    /// Waits until every reliable subscription has acknowledged everything.
+    /// Blocks, at most `timeout`; drives the network itself.
+    pub fn wait_for_all_acked(&self, timeout: Duration) -> bool {
+        self.raw
+            .wait_until(timeout, || self.raw.endpoint.is_acknowledged())
+    }
+
+    /// Says that the publisher is alive (manual liveliness).
+    pub fn assert_liveliness(&self) {
+        self.raw.node.core().assert_liveliness(&self.raw.endpoint);
+    }
+
+    /// The oldest event not yet looked at, when no callback takes them.
+    pub fn take_event(&self) -> Option<EndpointEvent> {
+        self.raw.endpoint.take_event()
+    }
+
+    /// Totals since it was created.
+    pub fn counts(&self) -> WriterCounts {
+        self.raw.endpoint.counts()
+    }
+}
+
+impl<T> fmt::Debug for Publisher<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Publisher")
+            .field("topic", &self.raw.topic)
+            .field("gid", &self.raw.endpoint.guid())
+            .finish()
+    }
+}
+
+/// A publisher without its message type.
+pub(crate) struct RawPublisher {
+    pub(crate) node: Arc<NodeCore>,
+    pub(crate) endpoint: Arc<WriterEndpoint>,
+    pub(crate) topic: String,
+    pub(crate) qos: QosProfile,
+    pub(crate) on_event: Mutex<Option<EventCallback>>,
+}
+
+impl RawPublisher {
+    pub(crate) fn send(&self, outgoing: &mut dyn Outgoing) -> Result<(), PublishError> {
+        let core = self.node.core();
+        core.publish(&self.endpoint, outgoing, core.env.wall())
+            .map(drop)
+            .map_err(|error| self.named(error))
+    }
+
+    /// Errors speak of the ROS topic, the runtime of DDS's.
+    fn named(&self, error: PublishError) -> PublishError {
+        let ros = self.topic.clone();
+        match error {
+            PublishError::TimedOut { waited_ms, .. } => PublishError::TimedOut {
+                topic: ros,
+                waited_ms,
+            },
+            PublishError::TooLarge { size, max, .. } => PublishError::TooLarge {
+                topic: ros,
+                size,
+                max,
+            },
+            other => other,
+        }
+    }
+
+    pub(crate) fn wait_until(&self, timeout: Duration, done: impl FnMut() -> bool) -> bool {
+        self.node.wait_until(timeout, done)
+    }
+}
+
+impl Task for RawPublisher {
+    fn run(&self) {
+        self.endpoint.event_slot.taken();
+        let Some(event) = self.endpoint.take_event() else {
+            return;
+        };
+        if let Some(callback) = self.on_event.lock().as_mut() {
+            callback(&event);
+        }
+        if self.endpoint.has_events() {
+            self.endpoint.event_slot.ready();
+        }
+    }
+}
+
+impl Attach for RawPublisher {
+    fn attach(&self, home: Option<&Arc<crate::executor::Home>>) {
+        if self.on_event.lock().is_some() {
+            let queue = home.map(|home| home.queue.clone());
+            self.endpoint
+                .event_slot
+                .attach(queue, self.endpoint.has_events());
+        }
+    }
+}
+
+impl Drop for RawPublisher {
+    fn drop(&mut self) {
+        let core = self.node.core();
+        core.detach_endpoint(self.node.key, self.endpoint.guid());
+        core.remove_writer(&self.endpoint);
+    }
+}
+
+struct Borrowed<'m, T> {
+    message: &'m T,
+    shared: Option<Arc<T>>,
+    bytes: Option<Bytes>,
+}
+
+impl<T: Message> Outgoing for Borrowed<'_, T> {
+    fn message_type(&self) -> TypeId {
+        TypeId::of::<T>()
+    }
+
+    fn shared(&mut self) -> Option<Arc<dyn Any + Send + Sync>> {
+        let value = self
+            .shared
+            .get_or_insert_with(|| Arc::new(self.message.clone()));
+        Some(value.clone())
+    }
+
+    fn serialized(&mut self) -> Bytes {
+        serialized(&mut self.bytes, self.message)
+    }
+
+    fn serialized_len(&self) -> usize {
+        payload_len(self.message, Representation::Xcdr1)
+    }
+}
+
+struct Shared<T> {
+    message: Arc<T>,
+    bytes: Option<Bytes>,
+}
+
+impl<T: Message> Outgoing for Shared<T> {
+    fn message_type(&self) -> TypeId {
+        TypeId::of::<T>()
+    }
+
+    fn shared(&mut self) -> Option<Arc<dyn Any + Send + Sync>> {
+        Some(self.message.clone())
+    }
+
+    fn serialized(&mut self) -> Bytes {
+        serialized(&mut self.bytes, &*self.message)
+    }
+
+    fn serialized_len(&self) -> usize {
+        payload_len(&*self.message, Representation::Xcdr1)
+    }
+}
+
+fn serialized<T: Message>(bytes: &mut Option<Bytes>, message: &T) -> Bytes {
+    bytes
+        .get_or_insert_with(|| to_payload(message, Representation::Xcdr1).into())
+        .clone()
+}

@@ -1,0 +1,280 @@
+//! Subscriptions: from the queue of samples to a callback or to `take`.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use pteros_msg::cdr::{DecodeError, from_payload};
+use pteros_msg::message::Message;
+use pteros_rmw::event::EndpointEvent;
+use pteros_rmw::reader::{ReaderCounts, ReaderEndpoint};
+use pteros_rmw::ready::{ReadyQueue, Task};
+use pteros_rmw::rtps::id::Guid;
+use pteros_rmw::sample::{Body, Item};
+
+use crate::executor::Home;
+use crate::node::{Attach, NodeCore};
+use crate::publisher::EventCallback;
+use crate::qos::QosProfile;
+use crate::sample::{Sample, SampleInfo};
+
+/// What is called for each message.
+pub(crate) type Callback<T> = Box<dyn FnMut(Sample<T>) + Send>;
+
+/// Turns what arrived into a message.
+pub(crate) type Decoder<T> = Box<dyn Fn(Body) -> Result<Decoded<T>, DecodeError> + Send + Sync>;
+
+/// A message as it came: shared with its publisher, or made from bytes.
+pub(crate) enum Decoded<T> {
+    Shared(Arc<T>),
+    Owned(T),
+}
+
+/// What
+/// [`Node::create_subscription_with`](crate::Node::create_subscription_with)
+/// can be told.
+pub struct SubscriptionOptions<T> {
+    /// The QoS profile.
+    pub qos: QosProfile,
+    /// Whether publishers of the same context are ignored.
+    pub ignore_local_publications: bool,
+    pub(crate) callback: Option<Callback<T>>,
+    pub(crate) on_event: Option<EventCallback>,
+}
+
+impl<T> SubscriptionOptions<T> {
+    /// Options with a profile, no callback: messages are taken with
+    /// [`Subscription::take`].
+    pub fn new(qos: impl Into<QosProfile>) -> Self {
+        Self {
+            qos: qos.into(),
+            ignore_local_publications: false,
+            callback: None,
+            on_event: None,
+        }
+    }
+
+    /// Calls `callback` from the node's executor for each message.
+    pub fn callback(mut self, callback: impl FnMut(Sample<T>) + Send + 'static) -> Self {
+        self.callback = Some(Box::new(callback));
+        self
+    }
+
+    /// Calls `callback` from the node's executor for matches, incompatible
+    /// QoS, missed deadlines, changed liveliness and lost samples.
+    pub fn on_event(mut self, callback: impl FnMut(&EndpointEvent) + Send + 'static) -> Self {
+        self.on_event = Some(Box::new(callback));
+        self
+    }
+
+    /// Leaves out what publishers of the same context send.
+    pub fn ignore_local_publications(mut self) -> Self {
+        self.ignore_local_publications = true;
+        self
+    }
+}
+
+/// Receives messages of one type on one topic. Dropping it ends the
+/// subscription; clones share it.
+pub struct Subscription<T> {
+    core: Arc<SubscriptionCore<T>>,
+}
+
+impl<T> Clone for Subscription<T> {
+    fn clone(&self) -> Self {
+        Self {
+            core: self.core.clone(),
+        }
+    }
+}
+
+impl<T: 'static> Subscription<T> {
+    pub(crate) fn new(core: Arc<SubscriptionCore<T>>) -> Self {
+        Self { core }
+    }
+
+    /// Takes the oldest message waiting. Never blocks. With a callback there
+    /// is usually nothing to take.
+    pub fn take(&self) -> Option<Sample<T>> {
+        self.core.take()
+    }
+
+    /// Takes the oldest message, waiting for one at most `timeout`. Blocks;
+    /// drives the network itself, so no executor is needed.
+    pub fn take_timeout(&self, timeout: Duration) -> Option<Sample<T>> {
+        let mut taken = None;
+        self.core.node.wait_on(&self.core.own_queue, timeout, || {
+            self.core.endpoint.slot.taken();
+            while self.core.own_queue.pop().is_some() {}
+            taken = self.core.take();
+            taken.is_some()
+        });
+        taken
+    }
+
+    /// The topic's fully qualified name, after remapping.
+    pub fn topic(&self) -> &str {
+        &self.core.topic
+    }
+
+    /// The profile in force, "best available" settled.
+    pub fn qos(&self) -> &QosProfile {
+        &self.core.qos
+    }
+
+    /// Its gid in the graph.
+    pub fn gid(&self) -> Guid {
+        self.core.endpoint.data.guid
+    }
+
+    /// Publishers matched now.
+    pub fn matched_count(&self) -> usize {
+        self.core.endpoint.matched_count()
+    }
+
+    /// Waits until at least `count` publishers are matched. Blocks, at most
+    /// `timeout`; drives the network itself.
+    pub fn wait_for_matched(&self, count: usize, timeout: Duration) -> bool {
+        self.core
+            .node
+            .wait_until(timeout, || self.matched_count() >= count)
+    }
+
+    /// The oldest event not yet looked at, when no callback takes them.
+    pub fn take_event(&self) -> Option<EndpointEvent> {
+        self.core.endpoint.take_event()
+    }
+
+    /// Totals since it was created.
+    pub fn counts(&self) -> ReaderCounts {
+        self.core.endpoint.counts()
+    }
+
+    /// Messages that could not be decoded: their publisher has another idea of
+    /// the type.
+    pub fn undecodable_count(&self) -> u64 {
+        self.core.undecodable.load(Ordering::Relaxed)
+    }
+}
+
+impl<T> fmt::Debug for Subscription<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Subscription")
+            .field("topic", &self.core.topic)
+            .field("gid", &self.core.endpoint.data.guid)
+            .finish()
+    }
+}
+
+pub(crate) struct SubscriptionCore<T> {
+    pub(crate) node: Arc<NodeCore>,
+    pub(crate) endpoint: Arc<ReaderEndpoint>,
+    pub(crate) topic: String,
+    pub(crate) qos: QosProfile,
+    pub(crate) decode: Decoder<T>,
+    pub(crate) callback: Option<Mutex<Callback<T>>>,
+    pub(crate) on_event: Option<Arc<EventTask>>,
+    /// Where a thread in `take_timeout` sleeps.
+    pub(crate) own_queue: Arc<ReadyQueue>,
+    pub(crate) undecodable: AtomicU64,
+}
+
+impl<T: 'static> SubscriptionCore<T> {
+    fn take(&self) -> Option<Sample<T>> {
+        loop {
+            let Item { body, meta } = self.endpoint.take()?;
+            let info = SampleInfo::new(meta);
+            match (self.decode)(body) {
+                Ok(Decoded::Shared(value)) => return Some(Sample::shared(value, info)),
+                Ok(Decoded::Owned(value)) => return Some(Sample::owned(value, info)),
+                Err(error) => self.note_undecodable(&info, &error),
+            }
+        }
+    }
+
+    /// Told once per subscription: a stranger's type will not mend itself.
+    fn note_undecodable(&self, info: &SampleInfo, error: &DecodeError) {
+        if self.undecodable.fetch_add(1, Ordering::Relaxed) == 0 {
+            tracing::warn!(
+                topic = %self.topic, publisher = %info.publisher,
+                "a message is not of the type {}: {error}; compare the type hashes with `pteros topic info -v {}`",
+                self.endpoint.data.type_name, self.topic
+            );
+        }
+    }
+}
+
+impl<T: 'static> Task for SubscriptionCore<T> {
+    fn run(&self) {
+        self.endpoint.slot.taken();
+        let Some(callback) = &self.callback else {
+            return;
+        };
+        if let Some(sample) = self.take() {
+            callback.lock()(sample);
+        }
+        if self.endpoint.has_samples() {
+            self.endpoint.slot.ready();
+        }
+    }
+}
+
+impl<T: 'static> Attach for SubscriptionCore<T> {
+    fn attach(&self, home: Option<&Arc<Home>>) {
+        let queue = home.map(|home| home.queue.clone());
+        if self.callback.is_some() {
+            self.endpoint
+                .slot
+                .attach(queue.clone(), self.endpoint.has_samples());
+        } else {
+            self.endpoint
+                .slot
+                .attach(Some(self.own_queue.clone()), false);
+        }
+        if self.on_event.is_some() {
+            self.endpoint
+                .event_slot
+                .attach(queue, self.endpoint.has_events());
+        }
+    }
+}
+
+impl<T> Drop for SubscriptionCore<T> {
+    fn drop(&mut self) {
+        let core = self.node.core();
+        core.detach_endpoint(self.node.key, self.endpoint.data.guid);
+        core.remove_reader(&self.endpoint);
+    }
+}
+
+/// Runs the event callback of a subscription.
+pub(crate) struct EventTask {
+    pub(crate) endpoint: Arc<ReaderEndpoint>,
+    pub(crate) callback: Mutex<EventCallback>,
+}
+
+impl Task for EventTask {
+    fn run(&self) {
+        self.endpoint.event_slot.taken();
+        if let Some(event) = self.endpoint.take_event() {
+            self.callback.lock()(&event);
+        }
+        if self.endpoint.has_events() {
+            self.endpoint.event_slot.ready();
+        }
+    }
+}
+
+/// The decoder of a Rust message type.
+pub(crate) fn typed_decoder<T: Message>() -> Decoder<T> {
+    Box::new(|body| match body {
+        Body::Shared(value) => match value.downcast::<T>() {
+            Ok(value) => Ok(Decoded::Shared(value)),
+            // Routes are made by type, so this is our bug; not the user's.
+            Err(_) => unreachable!("a shared sample of another type reached a typed subscription"),
+        },
+        Body::Serialized(bytes) => from_payload(&bytes).map(Decoded::Owned),
+    })
+}

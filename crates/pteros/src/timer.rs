@@ -1,0 +1,204 @@
+//! Wall timers: callbacks at a steady pace on the monotonic clock.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use pteros_rmw::rtps::time::Instant;
+
+use crate::executor::Home;
+use crate::node::{Attach, NodeCore};
+
+/// A timer of a node. Dropping it stops it; clones share it.
+///
+/// Ticks that a busy executor misses are skipped, not made up for; the phase
+/// is kept.
+#[derive(Clone)]
+pub struct Timer {
+    pub(crate) core: Arc<TimerCore>,
+}
+
+impl Timer {
+    /// The pause between ticks.
+    pub fn period(&self) -> Duration {
+        Duration::from_nanos(self.core.period_nanos)
+    }
+
+    /// Stops ticking until [`Timer::reset`].
+    pub fn cancel(&self) {
+        self.core.cancelled.store(true, Ordering::Release);
+    }
+
+    /// Whether it is stopped.
+    pub fn is_cancelled(&self) -> bool {
+        self.core.cancelled.load(Ordering::Acquire)
+    }
+
+    /// Starts the period anew from now.
+    pub fn reset(&self) {
+        let now = self.core.node.core().env.now();
+        self.core.cancelled.store(false, Ordering::Release);
+        self.core.due.store(
+            now.as_nanos().saturating_add(self.core.period_nanos),
+            Ordering::Release,
+        );
+        self.core.enlist();
+    }
+
+    /// How often it has ticked.
+    pub fn ticks(&self) -> u64 {
+        self.core.ticks.load(Ordering::Relaxed)
+    }
+}
+
+impl fmt::Debug for Timer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Timer")
+            .field("period", &self.period())
+            .field("cancelled", &self.is_cancelled())
+            .finish()
+    }
+}
+
+pub(crate) struct TimerCore {
+    pub(crate) node: Arc<NodeCore>,
+    pub(crate) period_nanos: u64,
+    pub(crate) repeats: bool,
+    pub(crate) due: AtomicU64,
+    pub(crate) cancelled: AtomicBool,
+    pub(crate) ticks: AtomicU64,
+    pub(crate) callback: Mutex<Box<dyn FnMut() + Send>>,
+    pub(crate) home: Mutex<Option<Arc<Home>>>,
+    pub(crate) me: Weak<TimerCore>,
+}
+
+impl TimerCore {
+    fn due(&self) -> Instant {
+        Instant::from_nanos(self.due.load(Ordering::Acquire))
+    }
+
+    /// Stands in line of the executor that spins the node, if one does.
+    fn enlist(&self) {
+        if let Some(home) = self.home.lock().as_ref() {
+            home.timers.add(self.due(), self.me.clone());
+            home.queue.nudge();
+        }
+    }
+
+    /// Ticks once; returns when the next tick is due.
+    fn tick(&self, now: Instant) -> Option<Instant> {
+        let due = self.due().as_nanos();
+        let behind = now.as_nanos().saturating_sub(due) / self.period_nanos;
+        let next = due.saturating_add((behind + 1).saturating_mul(self.period_nanos));
+        self.due.store(next, Ordering::Release);
+        self.ticks.fetch_add(1, Ordering::Relaxed);
+        if !self.repeats {
+            self.cancelled.store(true, Ordering::Release);
+        }
+        self.callback.lock()();
+        (!self.cancelled.load(Ordering::Acquire)).then(|| self.due())
+    }
+}
+
+impl Attach for TimerCore {
+    fn attach(&self, home: Option<&Arc<Home>>) {
+        *self.home.lock() = home.cloned();
+        self.enlist();
+    }
+}
+
+/// The timers of one executor, earliest first.
+#[derive(Default)]
+pub(crate) struct TimerHeap {
+    heap: Mutex<BinaryHeap<Reverse<Entry>>>,
+    /// Nanoseconds of the earliest entry; `u64::MAX` without one.
+    next: AtomicU64,
+}
+
+struct Entry {
+    due: Instant,
+    timer: Weak<TimerCore>,
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.due == other.due
+    }
+}
+
+impl Eq for Entry {}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.due.cmp(&other.due)
+    }
+}
+
+impl TimerHeap {
+    pub(crate) fn new() -> Self {
+        Self {
+            heap: Mutex::default(),
+            next: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    fn add(&self, due: Instant, timer: Weak<TimerCore>) {
+        let mut heap = self.heap.lock();
+        heap.push(Reverse(Entry { due, timer }));
+        self.note_next(&heap);
+    }
+
+    fn note_next(&self, heap: &BinaryHeap<Reverse<Entry>>) {
+        let next = heap.peek().map_or(u64::MAX, |e| e.0.due.as_nanos());
+        self.next.store(next, Ordering::Release);
+    }
+
+    /// When the earliest timer is due.
+    pub(crate) fn next(&self) -> Instant {
+        Instant::from_nanos(self.next.load(Ordering::Acquire))
+    }
+
+    /// Runs the earliest timer if it is due. False when none was.
+    pub(crate) fn run_one(&self, now: Instant) -> bool {
+        let Some(timer) = self.pop_due(now) else {
+            return false;
+        };
+        if let Some(next) = timer.tick(now) {
+            self.add(next, timer.me.clone());
+        }
+        true
+    }
+
+    fn pop_due(&self, now: Instant) -> Option<Arc<TimerCore>> {
+        if self.next() > now {
+            return None;
+        }
+        let mut heap = self.heap.lock();
+        let mut found = None;
+        while heap.peek().is_some_and(|e| e.0.due <= now) {
+            let Some(Reverse(entry)) = heap.pop() else {
+                break;
+            };
+            let live = entry
+                .timer
+                .upgrade()
+                .filter(|t| t.due() == entry.due && !t.cancelled.load(Ordering::Acquire));
+            if live.is_some() {
+                found = live;
+                break;
+            }
+        }
+        self.note_next(&heap);
+        found
+    }
+}

@@ -1,0 +1,425 @@
+//! The heart of a context: one RTPS participant, its sockets, its endpoints.
+//!
+//! Lock order, outermost first: `match_order`, `table`, a writer's `state`, a
+//! reader's `machine`, a reader's `queue`; `participant` is never held together
+//! with an endpoint's lock. User code runs under none of them.
+
+use std::collections::HashMap;
+use std::io::IoSlice;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::{Condvar, Mutex, RwLock};
+use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
+use pteros_rtps::locator::{Locator, Reach};
+use pteros_rtps::outbox::Outbox;
+use pteros_rtps::participant::{Participant, ParticipantConfig};
+use pteros_rtps::time::Instant;
+
+use crate::deadline::Deadlines;
+use crate::driver::DriverState;
+use crate::env::{Env, GROUP, SocketPlan, Transport, multicast_port, unicast_port};
+use crate::error::OpenError;
+use crate::graph::Graph;
+use crate::helper::Helper;
+use crate::reader::ReaderEndpoint;
+use crate::ready::ReadyQueue;
+use crate::writer::WriterEndpoint;
+
+/// Participant indices of this host that announcements are sent to, so that
+/// processes find each other without multicast. ROS 2's LOCALHOST range
+/// probes as many.
+const LOCAL_PEERS_MAX: u32 = 33;
+
+/// Participant indices probed on each static peer.
+const STATIC_PEER_INDICES: u32 = 10;
+
+/// How a context is set up; [`crate::config`] reads it from the environment.
+#[derive(Clone, Debug)]
+pub struct CoreOptions {
+    /// ROS_DOMAIN_ID.
+    pub domain_id: u32,
+    /// Stay on this host.
+    pub local_only: bool,
+    /// No discovery at all.
+    pub isolated: bool,
+    /// Use the discovery group.
+    pub multicast: bool,
+    /// Addresses of peers to announce to.
+    pub static_peers: Vec<std::net::Ipv4Addr>,
+    /// Names of the only interfaces to use; empty means all.
+    pub interfaces: Vec<String>,
+    /// Wanted kernel buffers in bytes, receive and send.
+    pub buffer_bytes: (usize, usize),
+    /// Largest piece of a sample per datagram on this host, bytes.
+    pub fragment_bytes_same_host: u16,
+    /// Largest piece of a sample per datagram to other hosts, bytes.
+    pub fragment_bytes_network: u16,
+    /// The security enclave, `/` without one.
+    pub enclave: String,
+}
+
+impl Default for CoreOptions {
+    fn default() -> Self {
+        Self {
+            domain_id: 0,
+            local_only: false,
+            isolated: false,
+            multicast: true,
+            static_peers: Vec::new(),
+            interfaces: Vec::new(),
+            // Room for a 4 MiB sample in 64 KB datagrams on either side.
+            buffer_bytes: (8 << 20, 4 << 20),
+            fragment_bytes_same_host: 63_000,
+            fragment_bytes_network: 1_344,
+            enclave: "/".into(),
+        }
+    }
+}
+
+/// Totals of a context since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CoreCounts {
+    /// Datagrams received.
+    pub datagrams_received: u64,
+    /// Datagrams handed to the kernel.
+    pub datagrams_sent: u64,
+    /// Datagrams that the kernel refused.
+    pub send_errors: u64,
+    /// Datagrams that are not RTPS.
+    pub malformed: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub(crate) received: AtomicU64,
+    pub(crate) sent: AtomicU64,
+    pub(crate) send_errors: AtomicU64,
+    pub(crate) malformed: AtomicU64,
+}
+
+/// The endpoints of a context.
+#[derive(Default)]
+pub(crate) struct Table {
+    pub(crate) writers: HashMap<EntityId, Arc<WriterEndpoint>>,
+    pub(crate) readers: HashMap<EntityId, Arc<ReaderEndpoint>>,
+    /// Local readers matched with each remote writer.
+    pub(crate) readers_of: HashMap<Guid, Vec<Arc<ReaderEndpoint>>>,
+}
+
+/// See the module's description.
+pub struct Core {
+    /// Clock, seed and network.
+    pub env: Arc<dyn Env>,
+    pub(crate) transport: Box<dyn Transport>,
+    pub(crate) prefix: GuidPrefix,
+    pub(crate) options: CoreOptions,
+    pub(crate) participant_index: u32,
+    pub(crate) advice: Vec<String>,
+    pub(crate) participant: Mutex<Participant>,
+    pub(crate) match_order: Mutex<()>,
+    pub(crate) table: RwLock<Table>,
+    pub(crate) deadlines: Deadlines,
+    pub(crate) driver: Mutex<DriverState>,
+    /// Nanoseconds of the instant the driver sleeps to; 0 while it is awake.
+    pub(crate) sleeping_until: AtomicU64,
+    pub(crate) followers: Mutex<Vec<Arc<ReadyQueue>>>,
+    pub(crate) idle_queue: Arc<ReadyQueue>,
+    pub(crate) graph: Graph,
+    pub(crate) counters: Counters,
+    helper: Option<Helper>,
+    turns: AtomicU64,
+    in_turn: AtomicBool,
+    next_entity: AtomicU32,
+    shut_down: AtomicBool,
+    closed: AtomicBool,
+    progress: Progress,
+}
+
+#[derive(Default)]
+struct Progress {
+    count: Mutex<u64>,
+    condvar: Condvar,
+    waiting: AtomicUsize,
+}
+
+impl Core {
+    /// Opens the sockets and starts discovery.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(env: Arc<dyn Env>, options: CoreOptions) -> Result<Arc<Self>, OpenError> {
+        let plan = SocketPlan {
+            domain_id: options.domain_id,
+            local_only: options.local_only,
+            multicast: options.multicast && !options.isolated,
+            interfaces: options.interfaces.clone(),
+            buffer_bytes: options.buffer_bytes,
+        };
+        let opened = env.open(&plan)?;
+        for advice in &opened.advice {
+            tracing::warn!("{advice}");
+        }
+        let prefix = guid_prefix(env.unique());
+        let config = ParticipantConfig {
+            reach: Reach {
+                own: opened.own.clone(),
+                local_only: options.local_only,
+            },
+            metatraffic_unicast: opened.unicast.clone(),
+            default_unicast: opened.unicast.clone(),
+            metatraffic_multicast: opened.multicast.into_iter().collect(),
+            announce_to: announce_to(&options, opened.multicast),
+            user_data: format!("enclave={};", options.enclave).into_bytes(),
+            entity_name: Some(options.enclave.clone()),
+            ..ParticipantConfig::new(prefix, options.domain_id)
+        };
+        let now = env.now();
+        let participant = Participant::new(now, config);
+        let core = Arc::new_cyclic(|weak: &std::sync::Weak<Core>| {
+            let weak = weak.clone();
+            let wake = move || {
+                if let Some(core) = weak.upgrade() {
+                    core.transport.wake();
+                }
+            };
+            Self {
+                env,
+                transport: opened.transport,
+                prefix,
+                participant_index: opened.participant_index,
+                advice: opened.advice,
+                participant: Mutex::new(participant),
+                match_order: Mutex::default(),
+                table: RwLock::default(),
+                deadlines: Deadlines::new(),
+                driver: Mutex::new(DriverState::new()),
+                sleeping_until: AtomicU64::new(0),
+                followers: Mutex::default(),
+                idle_queue: Arc::new(ReadyQueue::new(wake)),
+                graph: Graph::new(prefix, options.enclave.clone()),
+                counters: Counters::default(),
+                helper: Helper::of_process(),
+                turns: AtomicU64::new(0),
+                in_turn: AtomicBool::new(false),
+                next_entity: AtomicU32::new(1),
+                shut_down: AtomicBool::new(false),
+                closed: AtomicBool::new(false),
+                progress: Progress::default(),
+                options,
+            }
+        });
+        core.start(now);
+        Ok(core)
+    }
+
+    fn start(self: &Arc<Self>, now: Instant) {
+        self.open_graph();
+        self.serve_participant(now);
+        if let Some(helper) = &self.helper {
+            helper.adopt(self);
+        }
+    }
+
+    /// The participant's identity.
+    pub fn prefix(&self) -> GuidPrefix {
+        self.prefix
+    }
+
+    /// The options it was opened with.
+    pub fn options(&self) -> &CoreOptions {
+        &self.options
+    }
+
+    /// What the operator should know about the sockets (clamped buffers …).
+    pub fn advice(&self) -> &[String] {
+        &self.advice
+    }
+
+    /// What is known of the ROS graph.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The totals.
+    pub fn counts(&self) -> CoreCounts {
+        let c = &self.counters;
+        CoreCounts {
+            datagrams_received: c.received.load(Ordering::Relaxed),
+            datagrams_sent: c.sent.load(Ordering::Relaxed),
+            send_errors: c.send_errors.load(Ordering::Relaxed),
+            malformed: c.malformed.load(Ordering::Relaxed),
+        }
+    }
+
+    /// A ready queue for an executor of this context.
+    pub fn ready_queue(self: &Arc<Self>) -> Arc<ReadyQueue> {
+        let weak = Arc::downgrade(self);
+        Arc::new(ReadyQueue::new(move || {
+            if let Some(core) = weak.upgrade() {
+                core.transport.wake();
+            }
+        }))
+    }
+
+    /// Whether spinning should end.
+    pub fn is_shut_down(&self) -> bool {
+        self.shut_down.load(Ordering::Acquire) || self.transport.shutdown_requested()
+    }
+
+    /// Ends every spin of this context. Thread-safe; returns at once.
+    pub fn request_shutdown(&self) {
+        if self.shut_down.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.transport.wake();
+        for follower in self.followers.lock().iter() {
+            follower.nudge();
+        }
+        self.note_progress();
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn next_entity_key(&self) -> [u8; 3] {
+        let [_, a, b, c] = self
+            .next_entity
+            .fetch_add(1, Ordering::Relaxed)
+            .to_be_bytes();
+        [a, b, c]
+    }
+
+    pub(crate) fn writer(&self, id: EntityId) -> Option<Arc<WriterEndpoint>> {
+        self.table.read().writers.get(&id).cloned()
+    }
+
+    pub(crate) fn reader(&self, id: EntityId) -> Option<Arc<ReaderEndpoint>> {
+        self.table.read().readers.get(&id).cloned()
+    }
+
+    /// Sends every datagram of `outbox`. No lock is needed or taken.
+    pub(crate) fn send(&self, outbox: &Outbox) {
+        for datagram in outbox.iter() {
+            let parts = datagram.parts.map(IoSlice::new);
+            for locator in datagram.to {
+                let counter = match self.transport.send(&parts, locator) {
+                    Ok(()) => &self.counters.sent,
+                    Err(error) => {
+                        tracing::trace!(%error, %locator, "send");
+                        &self.counters.send_errors
+                    }
+                };
+                counter.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    // --- turns, as the helper sees them ---
+
+    pub(crate) fn turns(&self) -> (u64, bool) {
+        // Acquire pairs with the stores in `enter_turn` and `leave_turn`.
+        let turns = self.turns.load(Ordering::Acquire);
+        (turns, self.in_turn.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn enter_turn(&self) {
+        self.in_turn.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn leave_turn(&self) {
+        self.turns.fetch_add(1, Ordering::AcqRel);
+        self.in_turn.store(false, Ordering::Release);
+        if let Some(helper) = &self.helper {
+            helper.turn_left();
+        }
+    }
+
+    /// The helper's turn: empties the sockets without sleeping.
+    pub(crate) fn drive_for_others(&self, rounds: usize) {
+        let Some(mut state) = self.driver.try_lock() else {
+            return;
+        };
+        for _ in 0..rounds {
+            if self.turn_now(&mut state) == 0 {
+                break;
+            }
+        }
+        drop(state);
+        if let Some(follower) = self.followers.lock().first() {
+            follower.nudge();
+        }
+    }
+
+    /// Notes that the helper sleeps for this context; returns until when.
+    pub(crate) fn sleep_on_behalf(&self) -> Instant {
+        self.sleeping_until.store(u64::MAX, Ordering::SeqCst);
+        let next = self.deadlines.next();
+        self.sleeping_until.store(next.as_nanos(), Ordering::SeqCst);
+        next.min(self.deadlines.next())
+    }
+
+    // --- waiting for something to happen ---
+
+    pub(crate) fn note_progress(&self) {
+        if self.progress.waiting.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        *self.progress.count.lock() += 1;
+        self.progress.condvar.notify_all();
+    }
+
+    pub(crate) fn wait_for_progress(&self, until: Instant, now: Instant) {
+        let Some(span) = until.since(now).to_std() else {
+            return;
+        };
+        self.progress.waiting.fetch_add(1, Ordering::AcqRel);
+        let mut count = self.progress.count.lock();
+        self.progress.condvar.wait_for(&mut count, span);
+        drop(count);
+        self.progress.waiting.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Says goodbye to every peer. Called once, when the last user is gone.
+    pub fn close(&self) {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.request_shutdown();
+        let mut outbox = Outbox::new();
+        let now = self.env.now();
+        self.participant.lock().farewell(now, &mut outbox);
+        self.send(&outbox);
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn guid_prefix(unique: [u8; 10]) -> GuidPrefix {
+    let mut bytes = [0; 12];
+    bytes[..2].copy_from_slice(&VendorId::PTEROS.0);
+    bytes[2..].copy_from_slice(&unique);
+    GuidPrefix(bytes)
+}
+
+fn announce_to(options: &CoreOptions, group: Option<Locator>) -> Vec<Locator> {
+    if options.isolated {
+        return Vec::new();
+    }
+    let domain = options.domain_id;
+    let local = (0..LOCAL_PEERS_MAX)
+        .map(|index| Locator::udp_v4([127, 0, 0, 1], unicast_port(domain, index)));
+    let named = options.static_peers.iter().flat_map(|peer| {
+        (0..STATIC_PEER_INDICES)
+            .map(move |index| Locator::udp_v4(peer.octets(), unicast_port(domain, index)))
+    });
+    debug_assert!(
+        group.is_none_or(|g| g == Locator::udp_v4(GROUP.octets(), multicast_port(domain)))
+    );
+    group.into_iter().chain(local).chain(named).collect()
+}

@@ -1,0 +1,151 @@
+//! When which machine wants to be called again.
+//!
+//! A heap of instants with one live entry per machine. Scheduling earlier
+//! pushes a second entry; the stale one is skipped when it surfaces. Bounded
+//! by two entries per machine and compacted beyond that.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use pteros_rtps::id::EntityId;
+use pteros_rtps::time::Instant;
+
+/// A machine with deadlines.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Machine {
+    /// Discovery.
+    Participant,
+    /// The graph's announcement.
+    Graph,
+    /// A user writer.
+    Writer(EntityId),
+    /// A user reader.
+    Reader(EntityId),
+}
+
+/// The deadlines of one context. Thread-safe; never blocks for long.
+#[derive(Default)]
+pub struct Deadlines {
+    table: Mutex<Table>,
+    next: AtomicU64,
+}
+
+#[derive(Default)]
+struct Table {
+    heap: BinaryHeap<Reverse<(Instant, Machine)>>,
+    live: HashMap<Machine, Instant>,
+}
+
+impl Deadlines {
+    /// No deadlines.
+    pub fn new() -> Self {
+        Self {
+            table: Mutex::default(),
+            next: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    /// The earliest deadline; [`Instant::FAR_FUTURE`] when there is none.
+    pub fn next(&self) -> Instant {
+        // Relaxed: a hint; whoever sleeps by it is woken by `schedule`'s caller.
+        Instant::from_nanos(self.next.load(Ordering::Relaxed))
+    }
+
+    /// Notes that `machine` wants to be called at `at` (`None`: not at all).
+    /// Returns whether this is now the earliest deadline of all.
+    pub fn schedule(&self, machine: Machine, at: Option<Instant>) -> bool {
+        let mut table = self.table.lock();
+        let Some(at) = at else {
+            table.live.remove(&machine);
+            return false;
+        };
+        if table.live.get(&machine) == Some(&at) {
+            return false;
+        }
+        table.live.insert(machine, at);
+        table.heap.push(Reverse((at, machine)));
+        if table.heap.len() > 64 + 4 * table.live.len() {
+            table.compact();
+        }
+        let earliest = at < self.next();
+        if earliest {
+            self.next.store(at.as_nanos(), Ordering::Relaxed);
+        }
+        earliest
+    }
+
+    /// Forgets a machine that is gone.
+    pub fn forget(&self, machine: Machine) {
+        self.table.lock().live.remove(&machine);
+    }
+
+    /// Takes one machine whose deadline has come.
+    pub fn pop_due(&self, now: Instant) -> Option<Machine> {
+        let mut table = self.table.lock();
+        let mut due = None;
+        while let Some(Reverse((at, machine))) = table.heap.peek().copied() {
+            let live = table.live.get(&machine) == Some(&at);
+            if live && at > now {
+                break;
+            }
+            table.heap.pop();
+            if live {
+                table.live.remove(&machine);
+                due = Some(machine);
+                break;
+            }
+        }
+        let next = table.earliest();
+        self.next.store(next.as_nanos(), Ordering::Relaxed);
+        due
+    }
+}
+
+impl Table {
+    fn compact(&mut self) {
+        self.heap = self.live.iter().map(|(m, at)| Reverse((*at, *m))).collect();
+    }
+
+    fn earliest(&self) -> Instant {
+        self.heap
+            .peek()
+            .map_or(Instant::FAR_FUTURE, |Reverse((at, _))| *at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Machine = Machine::Participant;
+    const B: Machine = Machine::Graph;
+
+    fn at(n: u64) -> Instant {
+        Instant::from_nanos(n)
+    }
+
+    #[test]
+    fn the_latest_word_of_each_machine_counts() {
+        let deadlines = Deadlines::new();
+        assert!(deadlines.schedule(A, Some(at(50))));
+        assert!(deadlines.schedule(B, Some(at(20))));
+        assert!(!deadlines.schedule(B, Some(at(70))));
+        assert_eq!(deadlines.pop_due(at(40)), None);
+        assert_eq!(deadlines.pop_due(at(60)), Some(A));
+        assert_eq!(deadlines.pop_due(at(60)), None);
+        assert_eq!(deadlines.next(), at(70));
+        assert_eq!(deadlines.pop_due(at(70)), Some(B));
+        assert_eq!(deadlines.next(), Instant::FAR_FUTURE);
+    }
+
+    #[test]
+    fn rescheduling_for_ever_does_not_grow_the_heap() {
+        let deadlines = Deadlines::new();
+        for n in 0..100_000 {
+            deadlines.schedule(A, Some(at(1_000_000 - n)));
+        }
+        assert!(deadlines.table.lock().heap.len() <= 128);
+    }
+}

@@ -1,0 +1,222 @@
+//! From a datagram to the machines it concerns, and from there to user code.
+//!
+//! Dispatches only: every rule of the protocol is in `pteros-rtps`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use pteros_rtps::id::{EntityId, Guid, GuidPrefix};
+use pteros_rtps::reader::Reader;
+use pteros_rtps::receiver::{MessageReader, Source};
+use pteros_rtps::time::{Duration, Instant};
+use pteros_rtps::wire::Submessage;
+use pteros_rtps::writer::Writer;
+
+use crate::core::Core;
+use crate::deadline::Machine;
+use crate::env::Received;
+use crate::publish::transmit;
+use crate::reader::ReaderEndpoint;
+use crate::writer::WriterEndpoint;
+
+/// The largest UDP payload over IPv4.
+const DATAGRAM_BYTES_MAX: usize = 65_507;
+
+/// How often a living peer's lease is renewed by its ordinary traffic.
+const RENEWAL_PERIOD: Duration = Duration::from_millis(200);
+
+/// Peers whose last renewal is remembered; beyond that all are forgotten and
+/// renewed once more.
+const RENEWALS_MAX: usize = 1024;
+
+/// What receiving needs, reused for every datagram.
+pub struct Inbox {
+    pub(crate) buffer: Box<[u8]>,
+    readers: Vec<Arc<ReaderEndpoint>>,
+    writers: Vec<Arc<WriterEndpoint>>,
+    renewed: HashMap<GuidPrefix, Instant>,
+}
+
+impl Inbox {
+    pub(crate) fn new() -> Self {
+        Self {
+            buffer: vec![0; DATAGRAM_BYTES_MAX].into_boxed_slice(),
+            readers: Vec::new(),
+            writers: Vec::new(),
+            renewed: HashMap::new(),
+        }
+    }
+}
+
+impl Core {
+    /// Handles one datagram. Never panics, whatever it holds.
+    pub(crate) fn dispatch(&self, now: Instant, inbox: &mut Inbox, received: Received) {
+        self.counters.received.fetch_add(1, Ordering::Relaxed);
+        let Inbox {
+            buffer,
+            readers,
+            writers,
+            renewed,
+        } = inbox;
+        let bytes = buffer.get(..received.len).unwrap_or_default();
+        let Ok(mut message) = MessageReader::new(bytes, self.prefix) else {
+            self.counters.malformed.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        let mut builtin = false;
+        while let Some((source, submessage)) = message.next() {
+            if source.prefix == self.prefix {
+                continue;
+            }
+            if is_builtin(&submessage) {
+                let mut participant = self.participant.lock();
+                participant.handle_submessage(now, Some(received.from), &source, &submessage);
+                builtin = true;
+            } else {
+                self.route(now, &source, &submessage, readers, writers);
+                builtin |= self.renew(now, source.prefix, renewed);
+            }
+        }
+        for reader in readers.drain(..) {
+            self.serve_reader(now, &reader);
+        }
+        for writer in writers.drain(..) {
+            self.serve_writer(now, &writer);
+        }
+        if builtin {
+            self.serve_participant(now);
+        }
+    }
+
+    /// Tells the participant, now and then, that a peer is alive.
+    fn renew(
+        &self,
+        now: Instant,
+        prefix: GuidPrefix,
+        renewed: &mut HashMap<GuidPrefix, Instant>,
+    ) -> bool {
+        let last = renewed.get(&prefix);
+        if last.is_some_and(|last| now.since(*last) < RENEWAL_PERIOD) {
+            return false;
+        }
+        if renewed.len() >= RENEWALS_MAX {
+            renewed.clear();
+        }
+        renewed.insert(prefix, now);
+        self.participant.lock().note_alive(prefix, now);
+        true
+    }
+
+    /// Hands a submessage of a user endpoint to the machines it is for.
+    fn route(
+        &self,
+        now: Instant,
+        source: &Source,
+        submessage: &Submessage<'_>,
+        readers: &mut Vec<Arc<ReaderEndpoint>>,
+        writers: &mut Vec<Arc<WriterEndpoint>>,
+    ) {
+        let mut to_readers =
+            |reader: EntityId, writer: EntityId, f: &mut dyn FnMut(&mut Reader)| {
+                self.to_readers(source.prefix.with(writer), reader, readers, f);
+            };
+        let mut to_writer = |writer: EntityId, f: &mut dyn FnMut(&mut Writer)| {
+            self.to_writer(writer, writers, f);
+        };
+        match submessage {
+            Submessage::Data(data) => to_readers(data.reader, data.writer, &mut |machine| {
+                machine.handle_data(now, source, data);
+            }),
+            Submessage::DataFrag(data) => to_readers(data.reader, data.writer, &mut |machine| {
+                machine.handle_data_frag(now, source, data);
+            }),
+            Submessage::Heartbeat(beat) => to_readers(beat.reader, beat.writer, &mut |machine| {
+                machine.handle_heartbeat(now, source, beat);
+            }),
+            Submessage::HeartbeatFrag(beat) => {
+                to_readers(beat.reader, beat.writer, &mut |machine| {
+                    machine.handle_heartbeat_frag(now, source, beat);
+                });
+            }
+            Submessage::Gap(gap) => to_readers(gap.reader, gap.writer, &mut |machine| {
+                machine.handle_gap(now, source, gap);
+            }),
+            Submessage::AckNack(ack) => to_writer(ack.writer, &mut |machine| {
+                machine.handle_acknack(now, source.prefix, ack);
+            }),
+            Submessage::NackFrag(nack) => to_writer(nack.writer, &mut |machine| {
+                machine.handle_nack_frag(now, source.prefix, nack);
+            }),
+            _ => {}
+        }
+    }
+
+    fn to_readers(
+        &self,
+        writer: Guid,
+        reader: EntityId,
+        touched: &mut Vec<Arc<ReaderEndpoint>>,
+        f: &mut dyn FnMut(&mut Reader),
+    ) {
+        let table = self.table.read();
+        let Some(matched) = table.readers_of.get(&writer) else {
+            return;
+        };
+        for endpoint in matched {
+            if reader != EntityId::UNKNOWN && reader != endpoint.data.guid.entity {
+                continue;
+            }
+            f(&mut endpoint.machine.lock());
+            if !touched.iter().any(|t| Arc::ptr_eq(t, endpoint)) {
+                touched.push(endpoint.clone());
+            }
+        }
+    }
+
+    fn to_writer(
+        &self,
+        writer: EntityId,
+        touched: &mut Vec<Arc<WriterEndpoint>>,
+        f: &mut dyn FnMut(&mut Writer),
+    ) {
+        let Some(endpoint) = self.writer(writer) else {
+            return;
+        };
+        f(&mut endpoint.state.lock().machine);
+        if !touched.iter().any(|t| Arc::ptr_eq(t, &endpoint)) {
+            touched.push(endpoint);
+        }
+    }
+
+    /// Moves a reader's samples and events on and sends its acknowledgements.
+    pub(crate) fn serve_reader(&self, now: Instant, reader: &ReaderEndpoint) {
+        let mut next = None;
+        transmit(self, |outbox| {
+            let mut machine = reader.machine.lock();
+            reader.collect(&mut machine, self.env.wall());
+            let more = machine.poll_transmit(now, outbox);
+            next = machine.next_timeout();
+            more
+        });
+        self.schedule(Machine::Reader(reader.data.guid.entity), next);
+        if reader.is_graph() {
+            self.absorb_graph(reader);
+        }
+    }
+}
+
+/// Whether a submessage is discovery's business.
+fn is_builtin(submessage: &Submessage<'_>) -> bool {
+    let writer = match submessage {
+        Submessage::Data(d) => d.writer,
+        Submessage::DataFrag(d) => d.writer,
+        Submessage::Heartbeat(h) => h.writer,
+        Submessage::HeartbeatFrag(h) => h.writer,
+        Submessage::Gap(g) => g.writer,
+        Submessage::AckNack(a) => a.writer,
+        Submessage::NackFrag(n) => n.writer,
+        _ => return false,
+    };
+    writer.is_builtin()
+}

@@ -1,0 +1,217 @@
+//! Who drives the sockets, and how others wait meanwhile.
+//!
+//! One thread at a time is the driver: it sleeps in the sockets' poll, runs
+//! the protocol and queues work. Threads that spin take the role in turn; a
+//! thread that finds it taken sleeps on its own queue and is woken when there
+//! is work for it or the role is free. While user code keeps every spinning
+//! thread busy, the helper thread drives.
+//!
+//! [`Core::turn`] is a plain function of `now`: a simulation calls it as well.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use pteros_rtps::time::{Duration, Instant};
+
+use crate::core::Core;
+use crate::deadline::Machine;
+use crate::dispatch::Inbox;
+use crate::ready::ReadyQueue;
+
+/// Datagrams handled between two looks at the ready queue. Enough to empty a
+/// burst of fragments in one go, few enough that a callback never waits long.
+const DATAGRAMS_PER_TURN: usize = 64;
+
+/// What only the driver touches.
+pub struct DriverState {
+    pub(crate) inbox: Inbox,
+}
+
+impl DriverState {
+    pub(crate) fn new() -> Self {
+        Self {
+            inbox: Inbox::new(),
+        }
+    }
+}
+
+impl Core {
+    /// Waits until `queue` has work, `until` has passed or the context shuts
+    /// down; drives the sockets if nobody else does. The caller runs the work.
+    pub fn drive(&self, queue: &Arc<ReadyQueue>, until: Instant) {
+        if let Some(mut state) = self.driver.try_lock() {
+            self.enter_turn();
+            self.turn(&mut state, queue, until);
+            drop(state);
+            self.leave_turn();
+            self.hand_over(queue);
+            return;
+        }
+        self.followers.lock().push(queue.clone());
+        // The driver may have left between the two looks.
+        if !self.driver.is_locked() {
+            queue.nudge();
+        }
+        queue.sleep(self.span_until(until));
+        self.followers.lock().retain(|f| !Arc::ptr_eq(f, queue));
+    }
+
+    /// One turn: due deadlines, then datagrams; sleeps at most once, and only
+    /// when neither gave work.
+    pub fn turn(&self, state: &mut DriverState, queue: &ReadyQueue, until: Instant) {
+        let now = self.env.now();
+        self.fire_deadlines(now);
+        let handled = self.receive(state, now, queue);
+        if handled > 0 || !queue.is_empty() {
+            return;
+        }
+        self.sleep_in_sockets(queue, until, now);
+        let now = self.env.now();
+        self.fire_deadlines(now);
+        self.receive(state, now, queue);
+        if self.transport.shutdown_requested() {
+            self.request_shutdown();
+        }
+    }
+
+    /// A turn that never sleeps, for the helper and for simulations. Returns
+    /// how many datagrams were handled.
+    pub fn turn_now(&self, state: &mut DriverState) -> usize {
+        let now = self.env.now();
+        self.fire_deadlines(now);
+        self.receive(state, now, &self.idle_queue)
+    }
+
+    fn sleep_in_sockets(&self, queue: &ReadyQueue, until: Instant, now: Instant) {
+        if self.is_shut_down() {
+            return;
+        }
+        let wake_at = until.min(self.deadlines.next());
+        // SeqCst pairs with `schedule`: either it sees that we sleep past its
+        // deadline and wakes us, or we see its deadline here.
+        self.sleeping_until
+            .store(wake_at.as_nanos(), Ordering::SeqCst);
+        let wake_at = wake_at.min(self.deadlines.next());
+        if wake_at > now && queue.may_sleep_in_sockets() {
+            let timeout = (wake_at != Instant::FAR_FUTURE).then(|| wake_at.since(now));
+            self.transport.wait(timeout);
+            queue.awake();
+        }
+        self.sleeping_until.store(0, Ordering::SeqCst);
+    }
+
+    fn receive(&self, state: &mut DriverState, now: Instant, queue: &ReadyQueue) -> usize {
+        let mut handled = 0;
+        while handled < DATAGRAMS_PER_TURN {
+            let Some(received) = self.transport.receive(&mut state.inbox.buffer) else {
+                break;
+            };
+            self.dispatch(now, &mut state.inbox, received);
+            handled += 1;
+            // Work for user code goes first; what is left waits in the socket.
+            if !queue.is_empty() {
+                break;
+            }
+        }
+        if handled > 0 {
+            self.note_progress();
+        }
+        handled
+    }
+
+    fn fire_deadlines(&self, now: Instant) {
+        if self.deadlines.next() > now {
+            return;
+        }
+        // Each machine at most once: one that asks for the same instant again
+        // waits for the next turn.
+        let mut budget = 1024;
+        while budget > 0 {
+            let Some(machine) = self.deadlines.pop_due(now) else {
+                break;
+            };
+            self.fire(now, machine);
+            budget -= 1;
+        }
+        self.note_progress();
+    }
+
+    fn fire(&self, now: Instant, machine: Machine) {
+        match machine {
+            Machine::Participant => {
+                self.participant.lock().handle_timeout(now);
+                self.serve_participant(now);
+            }
+            Machine::Graph => self.announce_graph(now),
+            Machine::Writer(id) => {
+                if let Some(writer) = self.writer(id) {
+                    writer.state.lock().machine.handle_timeout(now);
+                    self.serve_writer(now, &writer);
+                }
+            }
+            Machine::Reader(id) => {
+                if let Some(reader) = self.reader(id) {
+                    reader.machine.lock().handle_timeout(now);
+                    self.serve_reader(now, &reader);
+                }
+            }
+        }
+    }
+
+    /// Notes a machine's next deadline and wakes a driver that would oversleep.
+    pub(crate) fn schedule(&self, machine: Machine, at: Option<Instant>) {
+        if !self.deadlines.schedule(machine, at) {
+            return;
+        }
+        let Some(at) = at else { return };
+        std::sync::atomic::fence(Ordering::SeqCst);
+        let sleeping_until = self.sleeping_until.load(Ordering::SeqCst);
+        if sleeping_until != 0 && at.as_nanos() < sleeping_until {
+            self.transport.wake();
+        }
+    }
+
+    /// Gives the role to a thread that waits for it.
+    fn hand_over(&self, own: &Arc<ReadyQueue>) {
+        let followers = self.followers.lock();
+        let next = followers.iter().find(|f| !Arc::ptr_eq(f, own));
+        if let Some(next) = next {
+            next.nudge();
+        }
+    }
+
+    /// Drives until `done` says so or `until` has passed; returns `done`'s last
+    /// word. For callers that wait without an executor. Blocks.
+    pub fn drive_until(
+        &self,
+        queue: &Arc<ReadyQueue>,
+        until: Instant,
+        mut done: impl FnMut() -> bool,
+    ) -> bool {
+        loop {
+            if done() {
+                return true;
+            }
+            let now = self.env.now();
+            if now >= until || self.is_shut_down() {
+                return done();
+            }
+            if let Some(mut state) = self.driver.try_lock() {
+                self.enter_turn();
+                self.turn(&mut state, queue, until);
+                drop(state);
+                self.leave_turn();
+                self.hand_over(queue);
+                continue;
+            }
+            self.wait_for_progress(until.min(now.after(Duration::from_millis(5))), now);
+        }
+    }
+
+    fn span_until(&self, until: Instant) -> Option<std::time::Duration> {
+        if until == Instant::FAR_FUTURE {
+            return None;
+        }
+        until.since(self.env.now()).to_std()
+    }
+}

@@ -1,0 +1,119 @@
+//! The only door through which time, chance and datagrams enter.
+//!
+//! Production opens [`SystemEnv`](crate::udp::SystemEnv); a simulator brings
+//! its own. Everything above asks this trait once per turn and passes plain
+//! values on.
+
+use std::io;
+use std::io::IoSlice;
+use std::net::Ipv4Addr;
+use std::os::fd::BorrowedFd;
+
+use pteros_rtps::locator::{Locator, OwnAddress};
+use pteros_rtps::time::{Duration, Instant, Timestamp};
+
+use crate::error::OpenError;
+
+/// Clock, seed and network of one process. Thread-safe; calls never block
+/// except [`Transport::wait`].
+pub trait Env: Send + Sync + 'static {
+    /// The monotonic clock.
+    fn now(&self) -> Instant;
+
+    /// The wall clock, for source and reception stamps only.
+    fn wall(&self) -> Timestamp;
+
+    /// Bytes that make a participant's GUID unique, restarts included.
+    fn unique(&self) -> [u8; 10];
+
+    /// Opens the sockets that `plan` describes.
+    ///
+    /// # Errors
+    /// What could not be opened, and why; see [`OpenError`].
+    fn open(&self, plan: &SocketPlan) -> Result<Opened, OpenError>;
+}
+
+/// The sockets a participant needs.
+#[derive(Clone, Debug)]
+pub struct SocketPlan {
+    /// ROS_DOMAIN_ID, 0 to 232.
+    pub domain_id: u32,
+    /// Whether to stay on this host: sockets are bound to 127.0.0.1.
+    pub local_only: bool,
+    /// Whether to join the discovery group on every usable interface.
+    pub multicast: bool,
+    /// Names of the only interfaces to use; empty means all.
+    pub interfaces: Vec<String>,
+    /// Wanted kernel buffers in bytes, receive and send.
+    pub buffer_bytes: (usize, usize),
+}
+
+/// What opening gave.
+pub struct Opened {
+    /// The sockets.
+    pub transport: Box<dyn Transport>,
+    /// Index of the participant on this host, which chose its ports.
+    pub participant_index: u32,
+    /// Where peers reach us.
+    pub unicast: Vec<Locator>,
+    /// Our addresses, for choosing among a peer's locators.
+    pub own: Vec<OwnAddress>,
+    /// The group we listen to, when there is one.
+    pub multicast: Option<Locator>,
+    /// What the operator should know: clamped buffers and the like.
+    pub advice: Vec<String>,
+}
+
+/// One datagram that arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct Received {
+    /// Bytes of the buffer that are filled.
+    pub len: usize,
+    /// Who sent it.
+    pub from: Locator,
+}
+
+/// The sockets of one participant.
+pub trait Transport: Send + Sync {
+    /// Sends one datagram made of `parts` to `to`; a multicast locator goes
+    /// out of every usable interface. Does not block: a full socket drops the
+    /// datagram, as a network would.
+    ///
+    /// # Errors
+    /// The operating system's error, for counting; never fatal.
+    fn send(&self, parts: &[IoSlice<'_>], to: &Locator) -> io::Result<()>;
+
+    /// Takes one datagram, if one is there.
+    fn receive(&self, buffer: &mut [u8]) -> Option<Received>;
+
+    /// Sleeps until a datagram arrives, [`Transport::wake`] is called, a
+    /// shutdown signal comes, or `timeout` has passed (`None`: no limit).
+    fn wait(&self, timeout: Option<Duration>);
+
+    /// Ends the present or the next [`Transport::wait`]. Thread-safe.
+    fn wake(&self);
+
+    /// Whether a shutdown signal has come.
+    fn shutdown_requested(&self) -> bool;
+
+    /// A descriptor that is readable when [`Transport::wait`] would return at
+    /// once, for the helper thread's own set. `None` in a simulation.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+}
+
+/// Port of the discovery group of a domain (RTPS 2.5 §9.6.1.1).
+pub fn multicast_port(domain_id: u32) -> u16 {
+    saturating_port(7400 + 250 * domain_id)
+}
+
+/// Unicast port of a participant. One socket serves discovery and data.
+pub fn unicast_port(domain_id: u32, participant_index: u32) -> u16 {
+    saturating_port(7410 + 250 * domain_id + 2 * participant_index)
+}
+
+/// The discovery group (RTPS 2.5 §9.6.1.4).
+pub const GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 0, 1);
+
+fn saturating_port(port: u32) -> u16 {
+    u16::try_from(port).unwrap_or(u16::MAX)
+}

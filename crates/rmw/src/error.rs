@@ -1,0 +1,97 @@
+//! What callers of this crate may be told: one small enum per operation.
+
+use std::io;
+
+use thiserror::Error;
+
+/// Why the sockets of a participant could not be opened.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// The list of interfaces could not be read.
+    #[error("list the network interfaces: {0}")]
+    Interfaces(#[source] io::Error),
+    /// A named interface does not exist or is down.
+    #[error(
+        "network interface \"{name}\" is not usable (usable: {usable}); name one of those in PTEROS_INTERFACES, or leave it unset"
+    )]
+    NoSuchInterface {
+        /// As it was asked for.
+        name: String,
+        /// The names that would do.
+        usable: String,
+    },
+    /// Every unicast port of the domain is taken.
+    #[error(
+        "domain {domain_id} has no free participant port (tried {first} to {last}); stop other ROS processes of this host or choose another ROS_DOMAIN_ID"
+    )]
+    NoFreePort {
+        /// The domain.
+        domain_id: u32,
+        /// First port tried.
+        first: u16,
+        /// Last port tried.
+        last: u16,
+    },
+    /// A socket could not be made.
+    #[error("open {what}: {source}")]
+    Socket {
+        /// Which socket.
+        what: String,
+        /// The operating system's word.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Why an endpoint could not be created.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum EndpointError {
+    /// The context has been shut down.
+    #[error("the context is shut down; create a new one")]
+    ShutDown,
+    /// The participant's own limit is reached.
+    #[error(
+        "this process has {max} endpoints, its limit; drop publishers or subscriptions, or share them between nodes"
+    )]
+    TooMany {
+        /// The limit.
+        max: usize,
+    },
+}
+
+/// Why a message was not accepted for publication.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum PublishError {
+    /// The context has been shut down.
+    #[error("the context is shut down; nothing was published")]
+    ShutDown,
+    /// A reliable writer found no room within its `max_blocking_time`.
+    #[error(
+        "topic \"{topic}\": no room for another sample within {waited_ms} ms, as a reliable subscription has not acknowledged the earlier ones; \
+         read faster, raise the depth, or use best_effort"
+    )]
+    TimedOut {
+        /// The topic.
+        topic: String,
+        /// How long the call waited, milliseconds.
+        waited_ms: u64,
+    },
+    /// The message is larger than the writer may send.
+    #[error("topic \"{topic}\": the message has {size} bytes, more than the limit of {max}")]
+    TooLarge {
+        /// The topic.
+        topic: String,
+        /// Serialized size in bytes.
+        size: usize,
+        /// The limit in bytes.
+        max: usize,
+    },
+    /// A bounded string or sequence is too long.
+    #[error("topic \"{topic}\": {reason}")]
+    Invalid {
+        /// The topic.
+        topic: String,
+        /// Which field, how long, what bound.
+        reason: String,
+    },
+}

@@ -1,0 +1,543 @@
+//! The ROS graph: which nodes exist and which endpoints are theirs.
+//!
+//! DDS discovery tells of participants and endpoints; the topic
+//! `ros_discovery_info` tells which node of a participant owns which endpoint
+//! (rmw_dds_common). Each participant re-sends its whole list on every change;
+//! ours is sent a moment after the first change, so that a node's start costs
+//! one message.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use pteros_interfaces::rmw_dds_common::msg::{Gid, NodeEntitiesInfo, ParticipantEntitiesInfo};
+use pteros_msg::cdr::{DecodeError, Decoder, Representation, payload_len, to_payload};
+use pteros_msg::message::{Message, dds_type_name};
+use pteros_rtps::discovery::data::{EndpointData, ParticipantData};
+use pteros_rtps::id::{Guid, GuidPrefix};
+use pteros_rtps::participant::ParticipantEvent;
+use pteros_rtps::qos::{Durability, EndpointQos, History, Reliability};
+use pteros_rtps::time::{Duration, Instant};
+
+use crate::core::Core;
+use crate::deadline::Machine;
+use crate::matching::EndpointSpec;
+use crate::reader::{ReaderEndpoint, Wants};
+use crate::sample::Body;
+use crate::writer::{Outgoing, WriterEndpoint};
+
+/// DDS name of the topic, outside ROS's own name space.
+pub const DISCOVERY_TOPIC: &str = "ros_discovery_info";
+
+/// How long changes are gathered before they are announced.
+const GATHER: Duration = Duration::from_millis(1);
+
+/// Nodes and endpoints per node believed from one participant.
+const NODES_MAX: usize = 1024;
+const ENDPOINTS_PER_NODE_MAX: usize = 4096;
+
+/// Longest node name or namespace of the type (rmw_dds_common).
+const NAME_BYTES_MAX: usize = 256;
+
+/// A node, ours or another's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphNode {
+    /// Its name without namespace.
+    pub name: String,
+    /// `/` or `/some/namespace`.
+    pub namespace: String,
+    /// The participant it lives in.
+    pub participant: GuidPrefix,
+    /// The participant's enclave, if it told.
+    pub enclave: Option<String>,
+    /// Its subscriptions' endpoints, services' included.
+    pub readers: Vec<Guid>,
+    /// Its publishers' endpoints, services' included.
+    pub writers: Vec<Guid>,
+}
+
+/// An endpoint, ours or another's.
+#[derive(Clone, Debug)]
+pub struct GraphEndpoint {
+    /// Everything it announced.
+    pub data: Arc<EndpointData>,
+    /// Whether it lives in this context.
+    pub local: bool,
+}
+
+/// A key for nodes of this context.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct NodeKey(u64);
+
+/// What is known of the graph. Thread-safe; calls copy what they return.
+pub struct Graph {
+    own: GuidPrefix,
+    enclave: String,
+    state: Mutex<State>,
+    revision: AtomicU64,
+    endpoints: Mutex<Option<(Arc<WriterEndpoint>, Arc<ReaderEndpoint>)>>,
+}
+
+#[derive(Default)]
+struct State {
+    next_key: u64,
+    own_nodes: Vec<(NodeKey, OwnNode)>,
+    participants: HashMap<GuidPrefix, Arc<ParticipantData>>,
+    nodes: HashMap<GuidPrefix, Vec<OwnNode>>,
+    endpoints: HashMap<Guid, Arc<EndpointData>>,
+    own_endpoints: HashMap<Guid, Arc<EndpointData>>,
+}
+
+#[derive(Clone, Default)]
+struct OwnNode {
+    name: String,
+    namespace: String,
+    readers: Vec<Guid>,
+    writers: Vec<Guid>,
+}
+
+impl Graph {
+    pub(crate) fn new(own: GuidPrefix, enclave: String) -> Self {
+        Self {
+            own,
+            enclave,
+            state: Mutex::default(),
+            revision: AtomicU64::new(1),
+            endpoints: Mutex::default(),
+        }
+    }
+
+    /// A number that grows whenever anything here changes.
+    pub fn revision(&self) -> u64 {
+        self.revision.load(Ordering::Acquire)
+    }
+
+    fn changed(&self) {
+        self.revision.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// All nodes, ours first.
+    pub fn nodes(&self) -> Vec<GraphNode> {
+        let state = self.state.lock();
+        let own = state
+            .own_nodes
+            .iter()
+            .map(|(_, node)| node.to_graph(self.own, Some(self.enclave.clone())));
+        let others = state.nodes.iter().flat_map(|(prefix, nodes)| {
+            let enclave = state.participants.get(prefix).and_then(|p| enclave_of(p));
+            nodes
+                .iter()
+                .map(move |node| node.to_graph(*prefix, enclave.clone()))
+        });
+        own.chain(others).collect()
+    }
+
+    /// All endpoints but the graph's own, ours first.
+    pub fn endpoints(&self) -> Vec<GraphEndpoint> {
+        let state = self.state.lock();
+        let listed = |local: bool| {
+            move |data: &Arc<EndpointData>| GraphEndpoint {
+                data: data.clone(),
+                local,
+            }
+        };
+        let own = state.own_endpoints.values().map(listed(true));
+        let others = state.endpoints.values().map(listed(false));
+        own.chain(others)
+            .filter(|e| e.data.topic != DISCOVERY_TOPIC)
+            .collect()
+    }
+
+    /// The remote participants.
+    pub fn participants(&self) -> Vec<Arc<ParticipantData>> {
+        self.state.lock().participants.values().cloned().collect()
+    }
+
+    /// One remote participant.
+    pub fn participant(&self, prefix: GuidPrefix) -> Option<Arc<ParticipantData>> {
+        self.state.lock().participants.get(&prefix).cloned()
+    }
+
+    /// Whether a participant has told which nodes it has.
+    pub fn has_told_nodes(&self, prefix: GuidPrefix) -> bool {
+        prefix == self.own || self.state.lock().nodes.contains_key(&prefix)
+    }
+
+    pub(crate) fn note(&self, event: &ParticipantEvent) {
+        let mut state = self.state.lock();
+        match event {
+            ParticipantEvent::ParticipantDiscovered(data)
+            | ParticipantEvent::ParticipantChanged(data) => {
+                state.participants.insert(data.prefix, data.clone());
+            }
+            ParticipantEvent::ParticipantLost { prefix, .. } => {
+                state.participants.remove(prefix);
+                state.nodes.remove(prefix);
+                state.endpoints.retain(|guid, _| guid.prefix != *prefix);
+            }
+            ParticipantEvent::EndpointDiscovered(data)
+            | ParticipantEvent::EndpointChanged { remote: data, .. } => {
+                state.endpoints.insert(data.guid, data.clone());
+            }
+            ParticipantEvent::EndpointLost(guid) => {
+                state.endpoints.remove(guid);
+            }
+            _ => return,
+        }
+        drop(state);
+        self.changed();
+    }
+
+    pub(crate) fn note_own_endpoint(&self, data: &EndpointData) {
+        let mut state = self.state.lock();
+        state
+            .own_endpoints
+            .insert(data.guid, Arc::new(data.clone()));
+        drop(state);
+        self.changed();
+    }
+
+    fn absorb(&self, info: TheirNodes) {
+        let mut state = self.state.lock();
+        // Nodes of a participant that discovery does not know yet are kept:
+        // data may overtake the announcement. Bounded like participants.
+        if state.nodes.len() >= NODES_MAX && !state.nodes.contains_key(&info.participant) {
+            return;
+        }
+        state.nodes.insert(info.participant, info.nodes);
+        drop(state);
+        self.changed();
+    }
+}
+
+impl OwnNode {
+    fn to_graph(&self, participant: GuidPrefix, enclave: Option<String>) -> GraphNode {
+        GraphNode {
+            name: self.name.clone(),
+            namespace: self.namespace.clone(),
+            participant,
+            enclave,
+            readers: self.readers.clone(),
+            writers: self.writers.clone(),
+        }
+    }
+}
+
+impl Core {
+    /// Opens the graph's own endpoints.
+    pub(crate) fn open_graph(&self) {
+        let qos = EndpointQos {
+            reliability: Reliability::Reliable,
+            durability: Durability::TransientLocal,
+            history: History::KeepLast(1),
+            ..EndpointQos::default()
+        };
+        let spec = |qos: EndpointQos| EndpointSpec {
+            topic: DISCOVERY_TOPIC.into(),
+            type_name: dds_type_name(ParticipantEntitiesInfo::TYPE_NAME),
+            qos,
+        };
+        let reader_qos = EndpointQos {
+            history: History::KeepAll,
+            ..qos.clone()
+        };
+        let wants = Wants::Bytes;
+        let reader = self.create_reader(spec(reader_qos), wants, true);
+        let writer = self.create_writer(spec(qos));
+        if let (Ok(writer), Ok(reader)) = (writer, reader) {
+            reader.mark_graph();
+            *self.graph.endpoints.lock() = Some((writer, reader));
+        }
+    }
+
+    /// Adds a node of this context to the graph.
+    pub fn add_node(&self, name: &str, namespace: &str) -> NodeKey {
+        let mut state = self.graph.state.lock();
+        state.next_key += 1;
+        let key = NodeKey(state.next_key);
+        let node = OwnNode {
+            name: name.into(),
+            namespace: namespace.into(),
+            ..OwnNode::default()
+        };
+        state.own_nodes.push((key, node));
+        drop(state);
+        self.graph_changed();
+        key
+    }
+
+    /// Removes a node.
+    pub fn remove_node(&self, key: NodeKey) {
+        self.graph.state.lock().own_nodes.retain(|(k, _)| *k != key);
+        self.graph_changed();
+    }
+
+    /// Says that an endpoint belongs to a node.
+    pub fn attach_endpoint(&self, key: NodeKey, data: &EndpointData) {
+        self.graph.note_own_endpoint(data);
+        self.with_node(key, |node| {
+            let list = match data.guid.entity.is_writer() {
+                true => &mut node.writers,
+                false => &mut node.readers,
+            };
+            list.push(data.guid);
+        });
+    }
+
+    /// Says that an endpoint is gone.
+    pub fn detach_endpoint(&self, key: NodeKey, guid: Guid) {
+        self.graph.state.lock().own_endpoints.remove(&guid);
+        self.with_node(key, |node| {
+            node.readers.retain(|g| *g != guid);
+            node.writers.retain(|g| *g != guid);
+        });
+    }
+
+    fn with_node(&self, key: NodeKey, change: impl FnOnce(&mut OwnNode)) {
+        let mut state = self.graph.state.lock();
+        if let Some((_, node)) = state.own_nodes.iter_mut().find(|(k, _)| *k == key) {
+            change(node);
+        }
+        drop(state);
+        self.graph_changed();
+    }
+
+    fn graph_changed(&self) {
+        self.graph.changed();
+        self.note_progress();
+        let at = self.env.now().after(GATHER);
+        self.schedule(Machine::Graph, Some(at));
+    }
+
+    /// Publishes our list of nodes.
+    pub(crate) fn announce_graph(&self, _now: Instant) {
+        let Some((writer, _)) = self.graph.endpoints.lock().clone() else {
+            return;
+        };
+        let mut message = Announcement(self.own_list());
+        let outcome = self.publish(&writer, &mut message, self.env.wall());
+        if let Err(error) = outcome {
+            tracing::debug!(%error, "announce nodes");
+        }
+    }
+
+    fn own_list(&self) -> ParticipantEntitiesInfo {
+        let state = self.graph.state.lock();
+        let gid = |guid: &Guid| Gid {
+            data: guid.to_bytes(),
+        };
+        let participant = self.prefix.with(pteros_rtps::id::EntityId::PARTICIPANT);
+        ParticipantEntitiesInfo {
+            gid: gid(&participant),
+            node_entities_info_seq: state
+                .own_nodes
+                .iter()
+                .map(|(_, node)| NodeEntitiesInfo {
+                    node_namespace: node.namespace.clone(),
+                    node_name: node.name.clone(),
+                    reader_gid_seq: node.readers.iter().map(gid).collect(),
+                    writer_gid_seq: node.writers.iter().map(gid).collect(),
+                })
+                .collect(),
+        }
+    }
+
+    /// Takes in what peers say about their nodes.
+    pub(crate) fn absorb_graph(&self, reader: &ReaderEndpoint) {
+        let mut any = false;
+        while let Some(item) = reader.take() {
+            let Body::Serialized(payload) = item.body else {
+                continue;
+            };
+            match decode_nodes(&payload) {
+                // Nobody may speak for another participant.
+                Ok(info) if info.participant == item.meta.publisher.prefix => {
+                    self.graph.absorb(info);
+                    any = true;
+                }
+                Ok(info) => tracing::debug!(
+                    claimed = %info.participant, sender = %item.meta.publisher,
+                    "node list of another participant ignored"
+                ),
+                Err(error) => tracing::debug!(%error, sender = %item.meta.publisher, "node list"),
+            }
+        }
+        if any {
+            self.note_progress();
+        }
+    }
+}
+
+struct Announcement(ParticipantEntitiesInfo);
+
+impl Outgoing for Announcement {
+    fn message_type(&self) -> std::any::TypeId {
+        std::any::TypeId::of::<ParticipantEntitiesInfo>()
+    }
+
+    fn shared(&mut self) -> Option<Arc<dyn std::any::Any + Send + Sync>> {
+        None
+    }
+
+    fn serialized(&mut self) -> bytes::Bytes {
+        to_payload(&self.0, Representation::Xcdr1).into()
+    }
+
+    fn serialized_len(&self) -> usize {
+        payload_len(&self.0, Representation::Xcdr1)
+    }
+}
+
+/// A participant's list of nodes, read.
+struct TheirNodes {
+    participant: GuidPrefix,
+    nodes: Vec<OwnNode>,
+}
+
+/// Reads a node list with gids of 16 bytes (Iron and later) or 24 (Humble).
+/// Which it is shows in that the other one does not come out even.
+fn decode_nodes(payload: &[u8]) -> Result<TheirNodes, DecodeError> {
+    let modern = decode_with_gid(payload, 16);
+    if let Ok((nodes, left)) = modern {
+        if left < 4 {
+            return Ok(nodes);
+        }
+        return match decode_with_gid(payload, 24) {
+            Ok((old, left)) if left < 4 => Ok(old),
+            _ => Ok(nodes),
+        };
+    }
+    decode_with_gid(payload, 24).map(|(nodes, _)| nodes)
+}
+
+fn decode_with_gid(payload: &[u8], gid_bytes: usize) -> Result<(TheirNodes, usize), DecodeError> {
+    let mut input = Decoder::from_payload(payload)?;
+    let participant = gid(&mut input, gid_bytes)?.prefix;
+    let count = input.sequence_len(NODES_MAX, 16)?;
+    let mut nodes = Vec::new();
+    for _ in 0..count {
+        let namespace = input.string(NAME_BYTES_MAX)?;
+        let name = input.string(NAME_BYTES_MAX)?;
+        let readers = gids(&mut input, gid_bytes)?;
+        let writers = gids(&mut input, gid_bytes)?;
+        nodes.push(OwnNode {
+            name,
+            namespace,
+            readers,
+            writers,
+        });
+    }
+    Ok((TheirNodes { participant, nodes }, input.remaining()))
+}
+
+fn gids(input: &mut Decoder<'_>, gid_bytes: usize) -> Result<Vec<Guid>, DecodeError> {
+    let count = input.sequence_len(ENDPOINTS_PER_NODE_MAX, gid_bytes)?;
+    let mut list = Vec::new();
+    for _ in 0..count {
+        list.push(gid(input, gid_bytes)?);
+    }
+    Ok(list)
+}
+
+fn gid(input: &mut Decoder<'_>, gid_bytes: usize) -> Result<Guid, DecodeError> {
+    let bytes = input.primitive_array::<u8, 16>()?;
+    for _ in 16..gid_bytes {
+        input.u8()?;
+    }
+    Ok(Guid::from_bytes(bytes))
+}
+
+/// The enclave in a participant's USER_DATA `enclave=/path;`. Fast DDS adds a
+/// NUL.
+pub fn enclave_of(participant: &ParticipantData) -> Option<String> {
+    user_data_value(&participant.user_data, "enclave")
+}
+
+/// The value of `key` in a `key=value;` list; unknown keys are skipped.
+pub fn user_data_value(user_data: &[u8], key: &str) -> Option<String> {
+    let text = std::str::from_utf8(user_data).ok()?;
+    text.trim_end_matches('\0')
+        .split(';')
+        .filter_map(|pair| pair.split_once('='))
+        .find(|(k, _)| *k == key)
+        .map(|(_, value)| value.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list() -> ParticipantEntitiesInfo {
+        let gid = |n: u8| Gid { data: [n; 16] };
+        ParticipantEntitiesInfo {
+            gid: gid(7),
+            node_entities_info_seq: vec![NodeEntitiesInfo {
+                node_namespace: "/".into(),
+                node_name: "talker".into(),
+                reader_gid_seq: vec![gid(1), gid(2)],
+                writer_gid_seq: vec![gid(3)],
+            }],
+        }
+    }
+
+    /// The same list as Humble writes it: 24-byte gids, the last 8 zero.
+    fn humble(list: &ParticipantEntitiesInfo) -> Vec<u8> {
+        let mut bytes = vec![];
+        let mut out = pteros_msg::cdr::Encoder::to_vec(
+            &mut bytes,
+            Representation::Xcdr1,
+            pteros_msg::cdr::Endian::Little,
+        );
+        let put = |gid: &Gid, out: &mut pteros_msg::cdr::Encoder<'_>| {
+            out.primitive_array(&gid.data);
+            out.primitive_array(&[0_u8; 8]);
+        };
+        put(&list.gid, &mut out);
+        out.sequence_len(list.node_entities_info_seq.len());
+        for node in &list.node_entities_info_seq {
+            out.string(&node.node_namespace);
+            out.string(&node.node_name);
+            for gids in [&node.reader_gid_seq, &node.writer_gid_seq] {
+                out.sequence_len(gids.len());
+                gids.iter().for_each(|g| put(g, &mut out));
+            }
+        }
+        out.finish().unwrap();
+        [vec![0, 1, 0, 0], bytes].concat()
+    }
+
+    #[test]
+    fn node_lists_of_this_era_and_of_humble_read_alike() {
+        let modern = to_payload(&list(), Representation::Xcdr1);
+        for payload in [modern, humble(&list())] {
+            let info = decode_nodes(&payload).unwrap();
+            assert_eq!(info.participant, GuidPrefix([7; 12]));
+            assert_eq!(info.nodes.len(), 1);
+            assert_eq!(info.nodes[0].name, "talker");
+            assert_eq!(info.nodes[0].readers.len(), 2);
+            assert_eq!(info.nodes[0].writers, [Guid::from_bytes([3; 16])]);
+        }
+    }
+
+    #[test]
+    fn a_length_bomb_is_refused_without_allocating() {
+        let mut payload = to_payload(&list(), Representation::Xcdr1);
+        payload[20..24].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert!(decode_nodes(&payload).is_err());
+        for len in 0..payload.len() {
+            let _ = decode_nodes(&payload[..len]);
+        }
+    }
+
+    #[test]
+    fn user_data_is_a_list_of_pairs_with_unknown_keys() {
+        let data = b"serviceid= 1.2;typehash=RIHS01_ab;enclave=/;\0";
+        assert_eq!(
+            user_data_value(data, "typehash").as_deref(),
+            Some("RIHS01_ab")
+        );
+        assert_eq!(user_data_value(data, "enclave").as_deref(), Some("/"));
+        assert_eq!(user_data_value(&[0xff, 0xfe], "enclave"), None);
+    }
+}

@@ -1,0 +1,385 @@
+//! Endpoints come and go: announcing ours, matching local with local, and
+//! carrying out what discovery decides about remote ones.
+//!
+//! Everything here happens under `match_order`, so that a match and its end
+//! reach an endpoint in the order in which discovery saw them.
+
+use std::sync::Arc;
+
+use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::id::{EntityId, Guid, VendorId};
+use pteros_rtps::locator::Route;
+use pteros_rtps::participant::ParticipantEvent;
+use pteros_rtps::qos::{EndpointQos, Liveliness, XCDR1, XCDR2, incompatibilities};
+use pteros_rtps::reader::{Reader, ReaderConfig, WriterProxyConfig};
+use pteros_rtps::time::Instant;
+use pteros_rtps::writer::{ReaderProxyConfig, Writer, WriterConfig};
+
+use crate::core::Core;
+use crate::deadline::Machine;
+use crate::error::EndpointError;
+use crate::event::EndpointEvent;
+use crate::publish::transmit;
+use crate::reader::{ReaderEndpoint, Wants};
+use crate::writer::WriterEndpoint;
+
+/// Endpoints of one context. A robot process has tens; the bound is there so
+/// that a loop gone wrong is told, not swapped.
+const ENDPOINTS_MAX: usize = 8192;
+
+/// What a publisher or a subscription is made of.
+#[derive(Clone, Debug)]
+pub struct EndpointSpec {
+    /// DDS topic name, `rt/chatter`.
+    pub topic: String,
+    /// DDS type name, `std_msgs::msg::dds_::String_`.
+    pub type_name: String,
+    /// Every policy; `user_data` carries the type hash.
+    pub qos: EndpointQos,
+}
+
+impl Core {
+    /// Creates a writer, announces it and matches it with local readers.
+    ///
+    /// # Errors
+    /// See [`EndpointError`].
+    pub fn create_writer(&self, spec: EndpointSpec) -> Result<Arc<WriterEndpoint>, EndpointError> {
+        let guid = self.new_guid(EntityId::KIND_WRITER_NO_KEY)?;
+        let mut data = self.endpoint_data(guid, spec);
+        if data.qos.representation.is_empty() {
+            data.qos.representation = vec![XCDR1];
+        }
+        let config = WriterConfig {
+            fragment_size: pteros_rtps::writer::FragmentSize {
+                same_host: self.options.fragment_bytes_same_host,
+                network: self.options.fragment_bytes_network,
+            },
+            ..WriterConfig::new(guid, data.qos.clone())
+        };
+        let sample_bytes_max = config.limits.sample_bytes_max;
+        let machine = Writer::new(config);
+        let writer = Arc::new(WriterEndpoint::new(data.clone(), machine, sample_bytes_max));
+        let now = self.env.now();
+        let order = self.match_order.lock();
+        let local: Vec<_> = {
+            let mut table = self.table.write();
+            table.writers.insert(guid.entity, writer.clone());
+            table.readers.values().cloned().collect()
+        };
+        for reader in &local {
+            self.match_local(&writer, reader);
+        }
+        self.participant.lock().add_writer(now, data);
+        drop(order);
+        self.serve_participant(now);
+        self.serve_writer(now, &writer);
+        Ok(writer)
+    }
+
+    /// Creates a reader, announces it and matches it with local writers.
+    ///
+    /// # Errors
+    /// See [`EndpointError`].
+    pub fn create_reader(
+        &self,
+        spec: EndpointSpec,
+        wants: Wants,
+        ignore_local: bool,
+    ) -> Result<Arc<ReaderEndpoint>, EndpointError> {
+        let guid = self.new_guid(EntityId::KIND_READER_NO_KEY)?;
+        let mut data = self.endpoint_data(guid, spec);
+        if data.qos.representation.is_empty() {
+            data.qos.representation = vec![XCDR1, XCDR2];
+        }
+        let machine = Reader::new(ReaderConfig::new(guid, data.qos.clone()));
+        let reader = Arc::new(ReaderEndpoint::new(
+            data.clone(),
+            wants,
+            ignore_local,
+            machine,
+        ));
+        let now = self.env.now();
+        let order = self.match_order.lock();
+        let local: Vec<_> = {
+            let mut table = self.table.write();
+            table.readers.insert(guid.entity, reader.clone());
+            table.writers.values().cloned().collect()
+        };
+        for writer in &local {
+            self.match_local(writer, &reader);
+        }
+        self.participant.lock().add_reader(now, data);
+        drop(order);
+        self.serve_participant(now);
+        Ok(reader)
+    }
+
+    /// Removes a writer: peers and local readers are told.
+    pub fn remove_writer(&self, writer: &WriterEndpoint) {
+        let guid = writer.guid();
+        let now = self.env.now();
+        let order = self.match_order.lock();
+        self.table.write().writers.remove(&guid.entity);
+        for reader in writer.local.load().iter() {
+            reader.note_matched(guid, -1);
+        }
+        writer.local.store(Arc::default());
+        self.deadlines.forget(Machine::Writer(guid.entity));
+        self.participant.lock().remove_endpoint(now, guid);
+        drop(order);
+        self.serve_participant(now);
+    }
+
+    /// Removes a reader: peers and local writers are told.
+    pub fn remove_reader(&self, reader: &ReaderEndpoint) {
+        let guid = reader.data.guid;
+        let now = self.env.now();
+        let order = self.match_order.lock();
+        let writers: Vec<_> = {
+            let mut table = self.table.write();
+            table.readers.remove(&guid.entity);
+            table.readers_of.retain(|_, readers| {
+                readers.retain(|r| r.data.guid != guid);
+                !readers.is_empty()
+            });
+            table.writers.values().cloned().collect()
+        };
+        for writer in writers {
+            let routes = writer.local.load();
+            if routes.iter().any(|r| r.data.guid == guid) {
+                let rest = routes.iter().filter(|r| r.data.guid != guid).cloned();
+                writer.local.store(Arc::new(rest.collect()));
+                writer.note_matched(guid, -1);
+            }
+        }
+        self.deadlines.forget(Machine::Reader(guid.entity));
+        self.participant.lock().remove_endpoint(now, guid);
+        drop(order);
+        self.serve_participant(now);
+    }
+
+    fn new_guid(&self, kind: u8) -> Result<Guid, EndpointError> {
+        if self.is_closed() {
+            return Err(EndpointError::ShutDown);
+        }
+        let table = self.table.read();
+        if table.writers.len() + table.readers.len() >= ENDPOINTS_MAX {
+            return Err(EndpointError::TooMany { max: ENDPOINTS_MAX });
+        }
+        Ok(self
+            .prefix
+            .with(EntityId::new(self.next_entity_key(), kind)))
+    }
+
+    fn endpoint_data(&self, guid: Guid, spec: EndpointSpec) -> EndpointData {
+        EndpointData::new(guid, &spec.topic, &spec.type_name, spec.qos)
+    }
+
+    // --- local with local ---
+
+    fn match_local(&self, writer: &Arc<WriterEndpoint>, reader: &Arc<ReaderEndpoint>) {
+        if writer.data.topic != reader.data.topic || reader.ignore_local {
+            return;
+        }
+        if writer.data.type_name != reader.data.type_name {
+            reader.note(EndpointEvent::IncompatibleType {
+                total: 1,
+                peer: writer.guid(),
+                peer_type: writer.data.type_name.clone(),
+            });
+            return;
+        }
+        let policies = incompatibilities(&writer.data.qos, &reader.data.qos);
+        if !policies.is_empty() {
+            writer.note_incompatible(reader.data.guid, policies.clone());
+            reader.note_incompatible(writer.guid(), policies);
+            return;
+        }
+        // Under the writer's lock, so that no message falls between the
+        // latched ones and the route.
+        let state = writer.state.lock();
+        for item in state.latched_for(reader) {
+            reader.deliver_local(item.clone());
+        }
+        let mut routes: Vec<_> = writer.local.load().iter().cloned().collect();
+        routes.push(reader.clone());
+        writer.local.store(Arc::new(routes));
+        drop(state);
+        writer.note_matched(reader.data.guid, 1);
+        reader.note_matched(writer.guid(), 1);
+    }
+
+    // --- local with remote ---
+
+    /// Carries out what discovery has decided and sends what it has to send.
+    pub(crate) fn serve_participant(&self, now: Instant) {
+        let order = self.match_order.lock();
+        let mut next = None;
+        loop {
+            let mut events = Vec::new();
+            transmit(self, |outbox| {
+                let mut participant = self.participant.lock();
+                while let Some(event) = participant.poll_event() {
+                    events.push(event);
+                }
+                let more = participant.poll_transmit(now, outbox);
+                next = participant.next_timeout();
+                more
+            });
+            if events.is_empty() {
+                break;
+            }
+            for event in events {
+                self.apply(now, event);
+            }
+        }
+        drop(order);
+        self.schedule(Machine::Participant, next);
+    }
+
+    fn apply(&self, now: Instant, event: ParticipantEvent) {
+        self.graph.note(&event);
+        match event {
+            ParticipantEvent::Matched {
+                local,
+                remote,
+                route,
+                vendor,
+            } => self.apply_match(now, local, &remote, route, vendor),
+            ParticipantEvent::Unmatched { local, remote } => self.apply_unmatch(now, local, remote),
+            ParticipantEvent::IncompatibleQos {
+                local,
+                remote,
+                policies,
+            } => {
+                if let Some(writer) = self.writer(local.entity) {
+                    writer.note_incompatible(remote.guid, policies);
+                } else if let Some(reader) = self.reader(local.entity) {
+                    reader.note_incompatible(remote.guid, policies);
+                }
+            }
+            ParticipantEvent::InconsistentTopic { local, remote } => {
+                let event = EndpointEvent::IncompatibleType {
+                    total: 1,
+                    peer: remote.guid,
+                    peer_type: remote.type_name.clone(),
+                };
+                if let Some(writer) = self.writer(local.entity) {
+                    writer.note(event);
+                } else if let Some(reader) = self.reader(local.entity) {
+                    reader.note(event);
+                }
+            }
+            ParticipantEvent::LivelinessAsserted { prefix, kind } => {
+                self.apply_liveliness(now, prefix, kind);
+            }
+            ParticipantEvent::EndpointChanged { remote, route } => {
+                self.apply_route(&remote, &route);
+            }
+            ParticipantEvent::ParticipantDiscovered(_)
+            | ParticipantEvent::ParticipantChanged(_)
+            | ParticipantEvent::ParticipantLost { .. }
+            | ParticipantEvent::EndpointDiscovered(_)
+            | ParticipantEvent::EndpointLost(_) => {}
+        }
+        self.note_progress();
+    }
+
+    fn apply_match(
+        &self,
+        now: Instant,
+        local: Guid,
+        remote: &EndpointData,
+        route: Route,
+        vendor: VendorId,
+    ) {
+        if let Some(writer) = self.writer(local.entity) {
+            let proxy = ReaderProxyConfig {
+                guid: remote.guid,
+                qos: remote.qos.clone(),
+                route,
+                expects_inline_qos: remote.expects_inline_qos,
+                vendor,
+            };
+            writer.state.lock().machine.match_reader(now, proxy);
+            writer.note_remote(1);
+            self.serve_writer(now, &writer);
+            writer.note_matched(remote.guid, 1);
+        } else if let Some(reader) = self.reader(local.entity) {
+            let proxy = WriterProxyConfig {
+                guid: remote.guid,
+                qos: remote.qos.clone(),
+                route,
+                vendor,
+            };
+            reader.machine.lock().match_writer(now, proxy);
+            let mut table = self.table.write();
+            table
+                .readers_of
+                .entry(remote.guid)
+                .or_default()
+                .push(reader.clone());
+            drop(table);
+            self.serve_reader(now, &reader);
+            reader.note_matched(remote.guid, 1);
+        }
+    }
+
+    fn apply_unmatch(&self, now: Instant, local: Guid, remote: Guid) {
+        if let Some(writer) = self.writer(local.entity) {
+            writer.state.lock().machine.unmatch_reader(remote);
+            writer.note_remote(-1);
+            self.serve_writer(now, &writer);
+            writer.note_matched(remote, -1);
+        } else if let Some(reader) = self.reader(local.entity) {
+            let mut table = self.table.write();
+            if let Some(readers) = table.readers_of.get_mut(&remote) {
+                readers.retain(|r| r.data.guid != local);
+                if readers.is_empty() {
+                    table.readers_of.remove(&remote);
+                }
+            }
+            drop(table);
+            reader.machine.lock().unmatch_writer(remote);
+            self.serve_reader(now, &reader);
+            reader.note_matched(remote, -1);
+        }
+    }
+
+    fn apply_liveliness(
+        &self,
+        now: Instant,
+        prefix: pteros_rtps::id::GuidPrefix,
+        kind: Liveliness,
+    ) {
+        let readers: Vec<_> = {
+            let table = self.table.read();
+            let of_peer = table.readers_of.iter().filter(|(w, _)| w.prefix == prefix);
+            of_peer
+                .flat_map(|(_, readers)| readers.iter().cloned())
+                .collect()
+        };
+        for reader in readers {
+            reader
+                .machine
+                .lock()
+                .handle_liveliness_assertion(now, prefix, kind);
+            self.serve_reader(now, &reader);
+        }
+    }
+
+    fn apply_route(&self, remote: &EndpointData, route: &Route) {
+        if remote.guid.entity.is_reader() {
+            let writers: Vec<_> = self.table.read().writers.values().cloned().collect();
+            for writer in writers {
+                let mut state = writer.state.lock();
+                state.machine.update_route(remote.guid, route.clone());
+            }
+        } else if let Some(readers) = self.table.read().readers_of.get(&remote.guid) {
+            for reader in readers {
+                let mut machine = reader.machine.lock();
+                machine.update_route(remote.guid, route.clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! From `publish()` down: sequence number, local delivery, history, datagrams.
+
+use std::cell::RefCell;
+
+use bytes::Bytes;
+use parking_lot::MutexGuard;
+use pteros_rtps::history::ChangeKind;
+use pteros_rtps::outbox::Outbox;
+use pteros_rtps::qos::History;
+use pteros_rtps::time::{Instant, Timestamp};
+use pteros_rtps::writer::NewChange;
+
+use crate::core::Core;
+use crate::deadline::Machine;
+use crate::error::PublishError;
+use crate::sample::{Body, Path, SampleMeta};
+use crate::writer::{Outgoing, WriterEndpoint, WriterState};
+
+thread_local! {
+    /// Each thread builds datagrams in a buffer of its own: nothing is
+    /// allocated per message and no lock is shared between writers.
+    static OUTBOX: RefCell<Outbox> = RefCell::new(Outbox::new());
+}
+
+/// Runs `fill` on this thread's outbox and sends what it put there, until it
+/// says that nothing is left. `fill` must not publish.
+pub(crate) fn transmit(core: &Core, mut fill: impl FnMut(&mut Outbox) -> bool) {
+    OUTBOX.with_borrow_mut(|outbox| {
+        loop {
+            outbox.clear();
+            let more = fill(outbox);
+            core.send(outbox);
+            if !more {
+                break;
+            }
+        }
+        outbox.clear();
+    });
+}
+
+impl Core {
+    /// Publishes one message on the caller's thread: local readers first, then
+    /// the network. Blocks only for a reliable writer without room, at most
+    /// its `max_blocking_time`.
+    ///
+    /// # Errors
+    /// See [`PublishError`]; nothing was delivered then.
+    pub fn publish(
+        &self,
+        writer: &WriterEndpoint,
+        message: &mut dyn Outgoing,
+        source: Timestamp,
+    ) -> Result<i64, PublishError> {
+        if self.is_closed() {
+            return Err(PublishError::ShutDown);
+        }
+        let sequence = match writer.leaves_process() {
+            true => self.publish_beyond(writer, message, source)?,
+            false => self.publish_within(writer, message, source)?,
+        };
+        writer.note_published();
+        Ok(sequence)
+    }
+
+    /// For readers of this process alone: no serialization, no datagram.
+    fn publish_within(
+        &self,
+        writer: &WriterEndpoint,
+        message: &mut dyn Outgoing,
+        source: Timestamp,
+    ) -> Result<i64, PublishError> {
+        if writer.a_local_reader_is_full() {
+            self.wait_for_room(writer, || !writer.a_local_reader_is_full())?;
+        }
+        let mut state = writer.state.lock();
+        let meta = meta(writer, &state, source);
+        writer.deliver_locally(message, meta);
+        state.machine.skip(self.env.now());
+        Ok(meta.sequence)
+    }
+
+    /// For readers elsewhere too, or for those still to come. The sample is
+    /// written before local readers see it only where writing may be refused.
+    fn publish_beyond(
+        &self,
+        writer: &WriterEndpoint,
+        message: &mut dyn Outgoing,
+        source: Timestamp,
+    ) -> Result<i64, PublishError> {
+        let size = message.serialized_len();
+        if size > writer.sample_bytes_max {
+            return Err(PublishError::TooLarge {
+                topic: writer.data.topic.clone(),
+                size,
+                max: writer.sample_bytes_max,
+            });
+        }
+        if writer.data.qos.history == History::KeepAll {
+            return self.publish_when_accepted(writer, message, source);
+        }
+        let mut state = writer.state.lock();
+        let meta = meta(writer, &state, source);
+        writer.deliver_locally(message, meta);
+        let now = self.env.now();
+        let payload = serialize(writer, message);
+        // KEEP_LAST overwrites: the size was checked, so it cannot fail.
+        let accepted = state.machine.write(now, change(&payload, source));
+        debug_assert!(accepted.is_ok(), "KEEP_LAST refused a sample: {accepted:?}");
+        latch(&mut state, writer, message, payload, meta);
+        self.send_new(writer, state, now);
+        Ok(meta.sequence)
+    }
+
+    fn publish_when_accepted(
+        &self,
+        writer: &WriterEndpoint,
+        message: &mut dyn Outgoing,
+        source: Timestamp,
+    ) -> Result<i64, PublishError> {
+        let payload = serialize(writer, message);
+        let mut accepted = None;
+        let mut attempt = || {
+            if writer.a_local_reader_is_full() {
+                return false;
+            }
+            let mut state = writer.state.lock();
+            let meta = meta(writer, &state, source);
+            let now = self.env.now();
+            if state.machine.write(now, change(&payload, source)).is_err() {
+                return false;
+            }
+            writer.deliver_locally(message, meta);
+            latch(&mut state, writer, message, payload.clone(), meta);
+            self.send_new(writer, state, now);
+            accepted = Some(meta.sequence);
+            true
+        };
+        if !attempt() {
+            self.wait_for_room(writer, attempt)?;
+        }
+        accepted.ok_or(PublishError::ShutDown)
+    }
+
+    /// Drives the network until `room` says yes, at most max_blocking_time.
+    fn wait_for_room(
+        &self,
+        writer: &WriterEndpoint,
+        room: impl FnMut() -> bool,
+    ) -> Result<(), PublishError> {
+        let start = self.env.now();
+        let until = start.after(writer.data.qos.max_blocking_time);
+        if self.drive_until(&self.idle_queue, until, room) {
+            return Ok(());
+        }
+        let waited = self.env.now().since(start).as_nanos() / 1_000_000;
+        Err(PublishError::TimedOut {
+            topic: writer.data.topic.clone(),
+            waited_ms: u64::try_from(waited).unwrap_or(0),
+        })
+    }
+
+    /// Fills datagrams under the writer's lock and sends them without it.
+    fn send_new(&self, writer: &WriterEndpoint, state: MutexGuard<'_, WriterState>, now: Instant) {
+        let mut held = Some(state);
+        let mut next = None;
+        transmit(self, |outbox| {
+            let mut state = held.take().unwrap_or_else(|| writer.state.lock());
+            let more = state.machine.poll_transmit(now, outbox);
+            next = state.machine.next_timeout();
+            more
+        });
+        self.schedule(Machine::Writer(writer.guid().entity), next);
+    }
+
+    /// Sends what a writer has to send and tells its events.
+    pub(crate) fn serve_writer(&self, now: Instant, writer: &WriterEndpoint) {
+        let mut next = None;
+        transmit(self, |outbox| {
+            let mut state = writer.state.lock();
+            let more = state.machine.poll_transmit(now, outbox);
+            writer.collect(&mut state.machine);
+            next = state.machine.next_timeout();
+            more
+        });
+        self.schedule(Machine::Writer(writer.guid().entity), next);
+    }
+
+    /// Proves that a manual writer is alive.
+    pub fn assert_liveliness(&self, writer: &WriterEndpoint) {
+        let now = self.env.now();
+        writer.state.lock().machine.assert_liveliness(now);
+        self.serve_writer(now, writer);
+        let kind = writer.data.qos.liveliness;
+        if kind == pteros_rtps::qos::Liveliness::ManualByParticipant {
+            self.participant.lock().assert_liveliness(now, kind);
+            self.serve_participant(now);
+        }
+    }
+}
+
+fn meta(writer: &WriterEndpoint, state: &WriterState, source: Timestamp) -> SampleMeta {
+    SampleMeta {
+        source: Some(source),
+        reception: source,
+        sequence: state.machine.next_sequence().0,
+        publisher: writer.guid(),
+        path: Path::IntraProcess,
+    }
+}
+
+fn serialize(writer: &WriterEndpoint, message: &mut dyn Outgoing) -> Bytes {
+    writer.note_serialized();
+    message.serialized()
+}
+
+fn change(payload: &Bytes, source: Timestamp) -> NewChange {
+    NewChange {
+        payload: payload.clone(),
+        kind: ChangeKind::Alive,
+        source_timestamp: Some(source),
+        related: None,
+        key_hash: None,
+        only_for: None,
+    }
+}
+
+/// Keeps the sample for local readers that come later.
+fn latch(
+    state: &mut WriterState,
+    writer: &WriterEndpoint,
+    message: &mut dyn Outgoing,
+    payload: Bytes,
+    meta: SampleMeta,
+) {
+    if writer.is_latching() {
+        let body = message
+            .shared()
+            .map_or(Body::Serialized(payload), Body::Shared);
+        state.latch(body, meta);
+    }
+}

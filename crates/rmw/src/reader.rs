@@ -1,0 +1,247 @@
+//! One subscription's endpoint: the protocol machine, the queue of samples
+//! and the place where user code is told.
+//!
+//! Lock order within an endpoint: `machine`, then `queue`. Neither is held
+//! while user code runs.
+
+use std::any::TypeId;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::history::ChangeKind;
+use pteros_rtps::id::Guid;
+use pteros_rtps::reader::{Reader, ReaderEvent};
+use pteros_rtps::time::Timestamp;
+
+use crate::event::{EndpointEvent, EventQueue};
+use crate::ready::Slot;
+use crate::sample::{Body, Item, Path, SampleMeta, SampleQueue};
+
+/// What a subscription's callback wants to be handed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wants {
+    /// Shared values of one Rust type; serialized ones are decoded on take.
+    Type(TypeId),
+    /// Serialized bytes always (dynamic and raw subscriptions).
+    Bytes,
+}
+
+/// The counters of a subscription. Totals since it was created.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReaderCounts {
+    /// Samples put into the queue.
+    pub received: u64,
+    /// Samples that made room for newer ones before being taken.
+    pub overwritten: u64,
+    /// Samples that never came, or came when the queue refused them.
+    pub lost: u64,
+}
+
+/// A reader as the runtime knows it.
+pub struct ReaderEndpoint {
+    /// What discovery announces of it.
+    pub data: EndpointData,
+    /// What local publishers must bring.
+    pub wants: Wants,
+    /// Whether samples of the same node or context are ignored.
+    pub ignore_local: bool,
+    pub(crate) machine: Mutex<Reader>,
+    queue: Mutex<SampleQueue>,
+    events: Mutex<EventQueue>,
+    /// Where user code waits for samples.
+    pub slot: Slot,
+    /// Where user code waits for events.
+    pub event_slot: Slot,
+    received: AtomicU64,
+    lost: AtomicU64,
+    matched_total: AtomicU64,
+    matched: AtomicUsize,
+    incompatible: AtomicU64,
+    graph: AtomicBool,
+}
+
+impl ReaderEndpoint {
+    pub(crate) fn new(
+        data: EndpointData,
+        wants: Wants,
+        ignore_local: bool,
+        machine: Reader,
+    ) -> Self {
+        Self {
+            queue: Mutex::new(SampleQueue::new(&data.qos)),
+            data,
+            wants,
+            ignore_local,
+            machine: Mutex::new(machine),
+            events: Mutex::default(),
+            slot: Slot::default(),
+            event_slot: Slot::default(),
+            received: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
+            matched_total: AtomicU64::new(0),
+            matched: AtomicUsize::new(0),
+            incompatible: AtomicU64::new(0),
+            graph: AtomicBool::new(false),
+        }
+    }
+
+    /// Marks the graph's own reader, which no user code empties.
+    pub(crate) fn mark_graph(&self) {
+        self.graph.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_graph(&self) -> bool {
+        self.graph.load(Ordering::Acquire)
+    }
+
+    /// Takes the oldest sample. Never blocks for IO.
+    pub fn take(&self) -> Option<Item> {
+        self.queue.lock().pop()
+    }
+
+    /// Whether a sample waits.
+    pub fn has_samples(&self) -> bool {
+        !self.queue.lock().is_empty()
+    }
+
+    /// Takes the oldest event.
+    pub fn take_event(&self) -> Option<EndpointEvent> {
+        self.events.lock().pop()
+    }
+
+    /// Whether an event waits.
+    pub fn has_events(&self) -> bool {
+        !self.events.lock().is_empty()
+    }
+
+    /// Publishers matched now, local ones included.
+    pub fn matched_count(&self) -> usize {
+        self.matched.load(Ordering::Acquire)
+    }
+
+    /// The counters.
+    pub fn counts(&self) -> ReaderCounts {
+        ReaderCounts {
+            received: self.received.load(Ordering::Relaxed),
+            overwritten: self.queue.lock().overwritten,
+            lost: self.lost.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Hands over a sample of a publisher of this process.
+    pub(crate) fn deliver_local(&self, item: Item) {
+        let mut queue = self.queue.lock();
+        if queue.is_full() {
+            drop(queue);
+            self.note_lost(1);
+            return;
+        }
+        queue.push_or_drop_oldest(item);
+        drop(queue);
+        self.received.fetch_add(1, Ordering::Relaxed);
+        self.slot.ready();
+    }
+
+    /// Whether a local KEEP_ALL delivery would have to wait.
+    pub(crate) fn is_full(&self) -> bool {
+        self.queue.lock().is_full()
+    }
+
+    /// Moves what the machine has produced to the queue and tells user code.
+    pub(crate) fn collect(&self, machine: &mut Reader, wall: Timestamp) {
+        let mut arrived = 0;
+        let mut queue = self.queue.lock();
+        while !queue.is_full() {
+            let Some(change) = machine.poll_sample() else {
+                break;
+            };
+            if change.kind != ChangeKind::Alive {
+                continue;
+            }
+            queue.push_or_drop_oldest(Item {
+                body: Body::Serialized(change.payload),
+                meta: SampleMeta {
+                    source: change.source_timestamp,
+                    reception: wall,
+                    sequence: change.sequence.0,
+                    publisher: change.writer,
+                    path: Path::Network,
+                },
+            });
+            arrived += 1;
+        }
+        drop(queue);
+        if arrived > 0 {
+            self.received.fetch_add(arrived, Ordering::Relaxed);
+            self.slot.ready();
+        }
+        while let Some(event) = machine.poll_event() {
+            self.note_machine_event(event);
+        }
+    }
+
+    fn note_machine_event(&self, event: ReaderEvent) {
+        match event {
+            ReaderEvent::SampleLost { count, .. } => self.note_lost(count),
+            ReaderEvent::DeadlineMissed { total, .. } => {
+                self.note(EndpointEvent::DeadlineMissed { total });
+            }
+            ReaderEvent::LivelinessChanged {
+                alive_count,
+                not_alive_count,
+                writer,
+                ..
+            } => self.note(EndpointEvent::LivelinessChanged {
+                alive: alive_count as usize,
+                not_alive: not_alive_count as usize,
+                writer,
+            }),
+        }
+    }
+
+    fn note_lost(&self, count: u64) {
+        let total = self.lost.fetch_add(count, Ordering::Relaxed) + count;
+        self.note(EndpointEvent::SampleLost { total, count });
+    }
+
+    pub(crate) fn note(&self, event: EndpointEvent) {
+        self.events.lock().push_or_drop_oldest(event);
+        self.event_slot.ready();
+    }
+
+    pub(crate) fn note_matched(&self, peer: Guid, change: i32) {
+        let event = matched_event(&self.matched_total, &self.matched, peer, change);
+        self.note(event);
+    }
+
+    pub(crate) fn note_incompatible(&self, peer: Guid, policies: Vec<pteros_rtps::qos::PolicyId>) {
+        let total = self.incompatible.fetch_add(1, Ordering::Relaxed) + 1;
+        self.note(EndpointEvent::IncompatibleQos {
+            total,
+            peer,
+            policies,
+        });
+    }
+}
+
+/// Counts a match or its end and describes it.
+pub(crate) fn matched_event(
+    total: &AtomicU64,
+    current: &AtomicUsize,
+    peer: Guid,
+    change: i32,
+) -> EndpointEvent {
+    if change > 0 {
+        total.fetch_add(1, Ordering::Relaxed);
+        current.fetch_add(1, Ordering::AcqRel);
+    } else {
+        current.fetch_sub(1, Ordering::AcqRel);
+    }
+    EndpointEvent::Matched {
+        total: total.load(Ordering::Relaxed),
+        current: current.load(Ordering::Acquire),
+        change,
+        peer,
+    }
+}

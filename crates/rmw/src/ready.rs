@@ -1,0 +1,248 @@
+//! The ready queue: which user code has something to do.
+//!
+//! One queue per executor. Whoever produces work pushes a task once, O(1);
+//! the executor pops. The queue also is the executor's bed: it knows whether
+//! its owner is awake, sleeps in the sockets' poll (as the driver) or sleeps
+//! on a condition variable (because another thread drives), and wakes it by
+//! the cheapest means, or not at all.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+
+use parking_lot::{Condvar, Mutex};
+
+/// A piece of user code that may be run when it has work.
+pub trait Task: Send + Sync {
+    /// Does one unit of work (one sample, one event) and declares itself ready
+    /// again if more is waiting, so that others get their turn between.
+    fn run(&self);
+}
+
+/// How the owner rests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Rest {
+    Awake,
+    InSockets,
+    OnCondvar,
+}
+
+struct State {
+    tasks: VecDeque<Arc<dyn Task>>,
+    rest: Rest,
+    nudged: bool,
+}
+
+/// The queue of one executor. Bounded by one entry per entity, see [`Slot`].
+pub struct ReadyQueue {
+    state: Mutex<State>,
+    condvar: Condvar,
+    wake_sockets: Box<dyn Fn() + Send + Sync>,
+}
+
+impl ReadyQueue {
+    /// An empty queue whose owner, when it sleeps in its sockets, is woken by
+    /// `wake_sockets`.
+    pub fn new(wake_sockets: impl Fn() + Send + Sync + 'static) -> Self {
+        Self {
+            state: Mutex::new(State {
+                tasks: VecDeque::new(),
+                rest: Rest::Awake,
+                nudged: false,
+            }),
+            condvar: Condvar::new(),
+            wake_sockets: Box::new(wake_sockets),
+        }
+    }
+
+    /// Adds a task and wakes the owner if it sleeps.
+    pub fn push(&self, task: Arc<dyn Task>) {
+        let mut state = self.state.lock();
+        state.tasks.push_back(task);
+        self.rouse(state);
+    }
+
+    /// Takes the task that has waited longest.
+    pub fn pop(&self) -> Option<Arc<dyn Task>> {
+        self.state.lock().tasks.pop_front()
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.state.lock().tasks.is_empty()
+    }
+
+    /// How many tasks wait.
+    pub fn len(&self) -> usize {
+        self.state.lock().tasks.len()
+    }
+
+    /// Wakes the owner without work, to look at the world again.
+    pub fn nudge(&self) {
+        let mut state = self.state.lock();
+        state.nudged = true;
+        self.rouse(state);
+    }
+
+    fn rouse(&self, mut state: parking_lot::MutexGuard<'_, State>) {
+        match std::mem::replace(&mut state.rest, Rest::Awake) {
+            Rest::Awake => {}
+            Rest::InSockets => {
+                drop(state);
+                (self.wake_sockets)();
+            }
+            Rest::OnCondvar => {
+                drop(state);
+                self.condvar.notify_one();
+            }
+        }
+    }
+
+    /// Announces that the owner is about to sleep in its sockets. False when
+    /// there is work already: then it must not.
+    pub fn may_sleep_in_sockets(&self) -> bool {
+        let mut state = self.state.lock();
+        if !state.tasks.is_empty() || std::mem::take(&mut state.nudged) {
+            return false;
+        }
+        state.rest = Rest::InSockets;
+        true
+    }
+
+    /// Announces that the owner is awake again.
+    pub fn awake(&self) {
+        self.state.lock().rest = Rest::Awake;
+    }
+
+    /// Sleeps until there is work, a nudge, or `limit` has passed.
+    pub fn sleep(&self, limit: Option<std::time::Duration>) {
+        let mut state = self.state.lock();
+        if !state.tasks.is_empty() || std::mem::take(&mut state.nudged) {
+            return;
+        }
+        state.rest = Rest::OnCondvar;
+        match limit {
+            Some(limit) => {
+                self.condvar.wait_for(&mut state, limit);
+            }
+            None => self.condvar.wait(&mut state),
+        }
+        state.rest = Rest::Awake;
+        state.nudged = false;
+    }
+}
+
+/// An entity's place in whichever queue its node is spun by.
+///
+/// Holds at most one queue entry at a time, however much work arrives.
+pub struct Slot {
+    queued: AtomicBool,
+    place: Mutex<Place>,
+}
+
+#[derive(Default)]
+struct Place {
+    queue: Option<Arc<ReadyQueue>>,
+    task: Option<Weak<dyn Task>>,
+}
+
+impl Default for Slot {
+    fn default() -> Self {
+        Self {
+            queued: AtomicBool::new(false),
+            place: Mutex::default(),
+        }
+    }
+}
+
+impl Slot {
+    /// Says which code runs when the entity is ready.
+    pub fn set_task(&self, task: Weak<dyn Task>) {
+        self.place.lock().task = Some(task);
+    }
+
+    /// Moves the entity to `queue` (`None`: nobody spins it). With `pending`,
+    /// work that arrived before is queued at once.
+    pub fn attach(&self, queue: Option<Arc<ReadyQueue>>, pending: bool) {
+        let mut place = self.place.lock();
+        place.queue = queue;
+        // Release: pairs with the swap in `ready`.
+        self.queued.store(false, Ordering::Release);
+        drop(place);
+        if pending {
+            self.ready();
+        }
+    }
+
+    /// Notes that there is work.
+    pub fn ready(&self) {
+        // AcqRel: the producer's sample is visible to whoever clears the flag.
+        if self.queued.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let place = self.place.lock();
+        let task = place.task.as_ref().and_then(Weak::upgrade);
+        match (&place.queue, task) {
+            (Some(queue), Some(task)) => queue.push(task),
+            _ => self.queued.store(false, Ordering::Release),
+        }
+    }
+
+    /// Called by the task before it looks for work, so that work arriving from
+    /// now on queues it again.
+    pub fn taken(&self) {
+        self.queued.swap(false, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicUsize;
+
+    struct Count(AtomicUsize);
+
+    impl Task for Count {
+        fn run(&self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn an_entity_stands_in_the_queue_once_however_often_it_is_ready() {
+        let queue = Arc::new(ReadyQueue::new(|| {}));
+        let task: Arc<Count> = Arc::new(Count(AtomicUsize::new(0)));
+        let slot = Slot::default();
+        let weak: Weak<Count> = Arc::downgrade(&task);
+        slot.set_task(weak);
+        slot.ready();
+        assert!(queue.is_empty(), "nobody spins it yet");
+        slot.attach(Some(queue.clone()), true);
+        slot.ready();
+        slot.ready();
+        assert_eq!(queue.len(), 1);
+        slot.taken();
+        slot.ready();
+        assert_eq!(queue.len(), 2);
+    }
+
+    #[test]
+    fn only_a_sleeping_owner_is_woken() {
+        let rings = Arc::new(AtomicUsize::new(0));
+        let queue = ReadyQueue::new({
+            let rings = rings.clone();
+            move || {
+                rings.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let task = Arc::new(Count(AtomicUsize::new(0)));
+        queue.push(task.clone());
+        assert_eq!(rings.load(Ordering::Relaxed), 0);
+        assert!(!queue.may_sleep_in_sockets(), "there is work");
+        queue.pop();
+        assert!(queue.may_sleep_in_sockets());
+        queue.push(task.clone());
+        queue.push(task);
+        assert_eq!(rings.load(Ordering::Relaxed), 1);
+    }
+}

@@ -1,0 +1,366 @@
+//! The real world: the machine's clocks and UDP sockets as an [`Env`].
+//!
+//! Two sockets serve a participant: one unicast socket for discovery and data
+//! alike, and one that listens to the domain's discovery group.
+
+use std::cell::RefCell;
+use std::io::{self, IoSlice};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pteros_net::{Events, Interface, Poller, UdpSocket, Waker, interfaces, shutdown_signal};
+use pteros_rtps::locator::{Locator, OwnAddress};
+use pteros_rtps::time::{Duration, Instant, Timestamp};
+
+use crate::env::{
+    Env, GROUP, Opened, Received, SocketPlan, Transport, multicast_port, unicast_port,
+};
+use crate::error::OpenError;
+
+/// Highest participant index tried; domain ids up to 232 leave room for it.
+const PARTICIPANT_INDEX_MAX: u32 = 119;
+
+/// The clocks and sockets of this machine.
+#[derive(Debug)]
+pub struct SystemEnv {
+    start: std::time::Instant,
+}
+
+impl Default for SystemEnv {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl SystemEnv {
+    /// The machine's own clocks.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the door through which the clock enters"
+    )]
+    pub fn new() -> Self {
+        Self {
+            start: std::time::Instant::now(),
+        }
+    }
+}
+
+impl Env for SystemEnv {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the door through which the clock enters"
+    )]
+    fn now(&self) -> Instant {
+        let nanos = self.start.elapsed().as_nanos();
+        Instant::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the door through which the clock enters"
+    )]
+    fn wall(&self) -> Timestamp {
+        let since = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or_default();
+        Timestamp::from_nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+    }
+
+    fn unique(&self) -> [u8; 10] {
+        let mut random = fastrand::Rng::new();
+        let mut bytes = [0; 10];
+        random.fill(&mut bytes[4..]);
+        bytes[..4].copy_from_slice(&std::process::id().to_le_bytes());
+        // Two contexts of one process started in the same instant differ by
+        // the random part; two processes by the id as well.
+        let wall = self.wall().as_nanos() as u64;
+        for (byte, stir) in bytes[4..].iter_mut().zip(wall.to_le_bytes()) {
+            *byte ^= stir;
+        }
+        bytes
+    }
+
+    fn open(&self, plan: &SocketPlan) -> Result<Opened, OpenError> {
+        let usable = usable_interfaces(plan)?;
+        let (unicast, participant_index) = bind_unicast(plan)?;
+        let port = unicast.local_port();
+        let mut advice = Vec::new();
+        let grant = unicast.request_buffers(plan.buffer_bytes.0, plan.buffer_bytes.1);
+        advice.extend(grant.advice());
+        let multicast = match plan.multicast && !plan.local_only {
+            true => open_group(plan, &usable, &mut advice)?,
+            false => None,
+        };
+        let own = own_addresses(&usable);
+        let unicast_locators = announced(plan, &own, port);
+        let transport = UdpTransport::new(unicast, multicast)?;
+        let group = transport
+            .multicast
+            .is_some()
+            .then(|| Locator::udp_v4(GROUP.octets(), multicast_port(plan.domain_id)));
+        Ok(Opened {
+            transport: Box::new(transport),
+            participant_index,
+            unicast: unicast_locators,
+            own,
+            multicast: group,
+            advice,
+        })
+    }
+}
+
+fn usable_interfaces(plan: &SocketPlan) -> Result<Vec<Interface>, OpenError> {
+    let up: Vec<Interface> = interfaces()
+        .map_err(OpenError::Interfaces)?
+        .into_iter()
+        .filter(|i| i.up)
+        .collect();
+    for name in &plan.interfaces {
+        if !up.iter().any(|i| is_named(i, name)) {
+            let mut names: Vec<&str> = up.iter().map(|i| i.name.as_str()).collect();
+            names.dedup();
+            return Err(OpenError::NoSuchInterface {
+                name: name.clone(),
+                usable: names.join(", "),
+            });
+        }
+    }
+    Ok(up
+        .into_iter()
+        .filter(|i| {
+            plan.interfaces.is_empty()
+                || i.loopback
+                || plan.interfaces.iter().any(|n| is_named(i, n))
+        })
+        .collect())
+}
+
+fn bind_unicast(plan: &SocketPlan) -> Result<(UdpSocket, u32), OpenError> {
+    let address = match plan.local_only {
+        true => Ipv4Addr::LOCALHOST,
+        false => Ipv4Addr::UNSPECIFIED,
+    };
+    let last = unicast_port(plan.domain_id, PARTICIPANT_INDEX_MAX);
+    for index in 0..=PARTICIPANT_INDEX_MAX {
+        let port = unicast_port(plan.domain_id, index);
+        match UdpSocket::bind_unicast(address, port) {
+            Ok(socket) => return Ok((socket, index)),
+            Err(e) if e.kind() == io::ErrorKind::AddrInUse => {}
+            Err(source) => {
+                return Err(OpenError::Socket {
+                    what: format!("UDP port {port} on {address}"),
+                    source,
+                });
+            }
+        }
+        if port == u16::MAX {
+            break;
+        }
+    }
+    Err(OpenError::NoFreePort {
+        domain_id: plan.domain_id,
+        first: unicast_port(plan.domain_id, 0),
+        last,
+    })
+}
+
+/// The listening socket of the group with the interfaces that joined it. An
+/// interface that cannot join is reported, the others still serve.
+fn open_group(
+    plan: &SocketPlan,
+    usable: &[Interface],
+    advice: &mut Vec<String>,
+) -> Result<Option<(UdpSocket, Vec<u32>)>, OpenError> {
+    let capable: Vec<&Interface> = usable.iter().filter(|i| i.multicast).collect();
+    if capable.is_empty() {
+        return Ok(None);
+    }
+    let port = multicast_port(plan.domain_id);
+    let socket = UdpSocket::bind_multicast(GROUP, port).map_err(|source| OpenError::Socket {
+        what: format!("discovery group {GROUP}:{port}"),
+        source,
+    })?;
+    let mut joined: Vec<u32> = Vec::new();
+    for interface in capable {
+        if joined.contains(&interface.index) {
+            continue;
+        }
+        match socket.join(GROUP, interface) {
+            Ok(()) => joined.push(interface.index),
+            Err(e) => advice.push(format!(
+                "interface {}: cannot join the discovery group {GROUP} ({e}); peers behind it are found only through ROS_STATIC_PEERS",
+                interface.name
+            )),
+        }
+    }
+    Ok((!joined.is_empty()).then_some((socket, joined)))
+}
+
+fn own_addresses(usable: &[Interface]) -> Vec<OwnAddress> {
+    usable
+        .iter()
+        .map(|i| OwnAddress {
+            ip: i.address.octets(),
+            prefix_length: i.prefix_length,
+        })
+        .collect()
+}
+
+/// What peers are told: every address but loopback, or loopback alone when
+/// there is nothing else or nothing else is wanted.
+fn announced(plan: &SocketPlan, own: &[OwnAddress], port: u16) -> Vec<Locator> {
+    let outside: Vec<Locator> = own
+        .iter()
+        .filter(|o| o.ip[0] != 127)
+        .map(|o| Locator::udp_v4(o.ip, port))
+        .collect();
+    if plan.local_only || outside.is_empty() {
+        return vec![Locator::udp_v4([127, 0, 0, 1], port)];
+    }
+    outside
+}
+
+const UNICAST: u64 = 0;
+const MULTICAST: u64 = 1;
+const WAKER: u64 = 2;
+const SHUTDOWN: u64 = 3;
+
+thread_local! {
+    /// Where a waiting thread is told what woke it.
+    static EVENTS: RefCell<Events> = RefCell::new(Events::with_capacity(8));
+}
+
+struct UdpTransport {
+    unicast: UdpSocket,
+    multicast: Option<(UdpSocket, Vec<u32>)>,
+    /// What the last wait found readable, or may have left unread.
+    unicast_readable: AtomicBool,
+    multicast_readable: AtomicBool,
+    poller: Poller,
+    waker: Waker,
+}
+
+impl UdpTransport {
+    fn new(
+        unicast: UdpSocket,
+        multicast: Option<(UdpSocket, Vec<u32>)>,
+    ) -> Result<Self, OpenError> {
+        let failed = |what: &str| {
+            let what = what.to_owned();
+            move |source| OpenError::Socket { what, source }
+        };
+        if let Some((group, _)) = &multicast {
+            group
+                .set_multicast(1, true)
+                .map_err(failed("discovery group"))?;
+        }
+        unicast
+            .set_multicast(1, true)
+            .map_err(failed("unicast socket"))?;
+        let poller = Poller::new().map_err(failed("epoll set"))?;
+        let waker = Waker::new().map_err(failed("eventfd"))?;
+        poller.add(&unicast, UNICAST).map_err(failed("epoll set"))?;
+        if let Some((group, _)) = &multicast {
+            poller.add(group, MULTICAST).map_err(failed("epoll set"))?;
+        }
+        poller.add(&waker, WAKER).map_err(failed("epoll set"))?;
+        if let Ok(signal) = shutdown_signal() {
+            poller.add(signal, SHUTDOWN).map_err(failed("epoll set"))?;
+        }
+        Ok(Self {
+            unicast,
+            multicast,
+            unicast_readable: AtomicBool::new(true),
+            multicast_readable: AtomicBool::new(true),
+            poller,
+            waker,
+        })
+    }
+
+    fn take(socket: &UdpSocket, readable: &AtomicBool, buffer: &mut [u8]) -> Option<Received> {
+        // Relaxed: only the thread that drives reads and clears the flags.
+        if !readable.load(Ordering::Relaxed) {
+            return None;
+        }
+        match socket.receive(buffer) {
+            Ok(received) => Some(Received {
+                len: received.len,
+                from: Locator::udp_v4(received.from.ip().octets(), received.from.port()),
+            }),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => None,
+            Err(_) => {
+                readable.store(false, Ordering::Relaxed);
+                None
+            }
+        }
+    }
+}
+
+impl Transport for UdpTransport {
+    fn send(&self, parts: &[IoSlice<'_>], to: &Locator) -> io::Result<()> {
+        let Some((ip, port)) = to.to_udp_v4() else {
+            return Err(io::Error::new(
+                io::ErrorKind::AddrNotAvailable,
+                format!("{to} is not a UDPv4 address"),
+            ));
+        };
+        let address = SocketAddrV4::new(Ipv4Addr::from(ip), port);
+        if !to.is_multicast() {
+            return self.unicast.send(parts, address).map(drop);
+        }
+        let Some((_, interfaces)) = &self.multicast else {
+            return Ok(());
+        };
+        let mut outcome = Ok(());
+        for index in interfaces {
+            if let Err(e) = self.unicast.send_via(parts, address, *index) {
+                outcome = Err(e);
+            }
+        }
+        outcome
+    }
+
+    fn receive(&self, buffer: &mut [u8]) -> Option<Received> {
+        Self::take(&self.unicast, &self.unicast_readable, buffer).or_else(|| {
+            let (group, _) = self.multicast.as_ref()?;
+            Self::take(group, &self.multicast_readable, buffer)
+        })
+    }
+
+    fn wait(&self, timeout: Option<Duration>) {
+        let timeout = timeout.and_then(|t| t.to_std());
+        EVENTS.with_borrow_mut(|events| {
+            // An error here (an interrupted call, say) reads as an early
+            // wake-up.
+            let _ = self.poller.wait(events, timeout);
+            for event in events.iter() {
+                match event.token {
+                    UNICAST => self.unicast_readable.store(true, Ordering::Relaxed),
+                    MULTICAST => self.multicast_readable.store(true, Ordering::Relaxed),
+                    WAKER => {
+                        self.waker.drain();
+                    }
+                    _ => {}
+                }
+            }
+        });
+    }
+
+    fn wake(&self) {
+        self.waker.wake();
+    }
+
+    fn shutdown_requested(&self) -> bool {
+        shutdown_signal().is_ok_and(|s| s.is_requested())
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.poller.as_fd())
+    }
+}
+
+/// Whether an interface is meant by its name or by one of its addresses.
+fn is_named(interface: &Interface, name: &str) -> bool {
+    interface.name == name || interface.address.to_string() == name
+}

@@ -1,0 +1,257 @@
+//! One publisher's endpoint: the protocol machine, the list of local routes
+//! and what late local joiners will want.
+//!
+//! Lock order within an endpoint: `state`, then a local reader's queue. No
+//! lock is held while datagrams are sent.
+
+use std::any::{Any, TypeId};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::id::Guid;
+use pteros_rtps::qos::{Durability, History, PolicyId, Reliability};
+use pteros_rtps::writer::{Writer, WriterEvent};
+
+use crate::event::{EndpointEvent, EventQueue};
+use crate::reader::{ReaderEndpoint, Wants, matched_event};
+use crate::ready::Slot;
+use crate::sample::{Body, Item, KEEP_ALL_SAMPLES_DEFAULT, SampleMeta};
+
+/// A message on its way out: made into whichever form a reader needs, each at
+/// most once.
+pub trait Outgoing {
+    /// The Rust type of [`Outgoing::shared`]'s value.
+    fn message_type(&self) -> TypeId;
+
+    /// The message as a shared value; `None` if it only exists as bytes.
+    fn shared(&mut self) -> Option<Arc<dyn Any + Send + Sync>>;
+
+    /// The message as CDR with its encapsulation header.
+    fn serialized(&mut self) -> Bytes;
+
+    /// The serialized size in bytes, counted without serializing.
+    fn serialized_len(&self) -> usize;
+}
+
+/// The counters of a publisher. Totals since it was created.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WriterCounts {
+    /// Messages published.
+    pub published: u64,
+    /// Times a message was turned into bytes.
+    pub serialized: u64,
+    /// Samples handed over within the process.
+    pub delivered_locally: u64,
+}
+
+/// A writer as the runtime knows it.
+pub struct WriterEndpoint {
+    /// What discovery announces of it.
+    pub data: EndpointData,
+    /// The largest serialized message, bytes.
+    pub(crate) sample_bytes_max: usize,
+    pub(crate) state: Mutex<WriterState>,
+    pub(crate) local: ArcSwap<Vec<Arc<ReaderEndpoint>>>,
+    remote: AtomicUsize,
+    events: Mutex<EventQueue>,
+    /// Where user code waits for events.
+    pub event_slot: Slot,
+    published: AtomicU64,
+    serialized: AtomicU64,
+    delivered_locally: AtomicU64,
+    matched_total: AtomicU64,
+    matched: AtomicUsize,
+    incompatible: AtomicU64,
+}
+
+pub(crate) struct WriterState {
+    pub(crate) machine: Writer,
+    latched: VecDeque<Item>,
+    latched_max: usize,
+}
+
+impl WriterEndpoint {
+    pub(crate) fn new(data: EndpointData, machine: Writer, sample_bytes_max: usize) -> Self {
+        let latched_max = match (data.qos.durability, data.qos.history) {
+            (Durability::Volatile, _) => 0,
+            (_, History::KeepLast(depth)) => depth.max(1) as usize,
+            (_, History::KeepAll) => data
+                .qos
+                .resource_limits
+                .max_samples
+                .map_or(KEEP_ALL_SAMPLES_DEFAULT, |n| n as usize),
+        };
+        Self {
+            data,
+            sample_bytes_max,
+            state: Mutex::new(WriterState {
+                machine,
+                latched: VecDeque::new(),
+                latched_max,
+            }),
+            local: ArcSwap::default(),
+            remote: AtomicUsize::new(0),
+            events: Mutex::default(),
+            event_slot: Slot::default(),
+            published: AtomicU64::new(0),
+            serialized: AtomicU64::new(0),
+            delivered_locally: AtomicU64::new(0),
+            matched_total: AtomicU64::new(0),
+            matched: AtomicUsize::new(0),
+            incompatible: AtomicU64::new(0),
+        }
+    }
+
+    /// The writer's identity.
+    pub fn guid(&self) -> Guid {
+        self.data.guid
+    }
+
+    /// Subscriptions matched now, local ones included.
+    pub fn matched_count(&self) -> usize {
+        self.matched.load(Ordering::Acquire)
+    }
+
+    /// Readers of other processes matched now.
+    pub fn remote_count(&self) -> usize {
+        self.remote.load(Ordering::Acquire)
+    }
+
+    /// The counters.
+    pub fn counts(&self) -> WriterCounts {
+        WriterCounts {
+            published: self.published.load(Ordering::Relaxed),
+            serialized: self.serialized.load(Ordering::Relaxed),
+            delivered_locally: self.delivered_locally.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Takes the oldest event.
+    pub fn take_event(&self) -> Option<EndpointEvent> {
+        self.events.lock().pop()
+    }
+
+    /// Whether an event waits.
+    pub fn has_events(&self) -> bool {
+        !self.events.lock().is_empty()
+    }
+
+    /// Whether every reliable reader has acknowledged everything.
+    pub fn is_acknowledged(&self) -> bool {
+        self.state.lock().machine.is_acked_by_all()
+    }
+
+    /// Whether a message is wanted outside this process, or may yet be.
+    pub(crate) fn leaves_process(&self) -> bool {
+        self.remote_count() > 0 || self.is_latching()
+    }
+
+    pub(crate) fn is_latching(&self) -> bool {
+        self.data.qos.durability != Durability::Volatile
+    }
+
+    pub(crate) fn note_published(&self) {
+        self.published.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn note_serialized(&self) {
+        self.serialized.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn note_remote(&self, change: i32) {
+        if change > 0 {
+            self.remote.fetch_add(1, Ordering::AcqRel);
+        } else {
+            self.remote.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    pub(crate) fn note_matched(&self, peer: Guid, change: i32) {
+        let event = matched_event(&self.matched_total, &self.matched, peer, change);
+        self.note(event);
+    }
+
+    pub(crate) fn note_incompatible(&self, peer: Guid, policies: Vec<PolicyId>) {
+        let total = self.incompatible.fetch_add(1, Ordering::Relaxed) + 1;
+        self.note(EndpointEvent::IncompatibleQos {
+            total,
+            peer,
+            policies,
+        });
+    }
+
+    pub(crate) fn note(&self, event: EndpointEvent) {
+        self.events.lock().push_or_drop_oldest(event);
+        self.event_slot.ready();
+    }
+
+    /// Moves the machine's events to the queue and tells user code.
+    pub(crate) fn collect(&self, machine: &mut Writer) {
+        while let Some(event) = machine.poll_event() {
+            match event {
+                WriterEvent::DeadlineMissed { total } => {
+                    self.note(EndpointEvent::DeadlineMissed { total });
+                }
+                WriterEvent::LivelinessLost { total } => {
+                    self.note(EndpointEvent::LivelinessLost { total });
+                }
+                WriterEvent::AllAcknowledged | WriterEvent::SpaceFreed => {}
+            }
+        }
+    }
+
+    /// Whether some local KEEP_ALL reader would have to refuse a sample.
+    pub(crate) fn a_local_reader_is_full(&self) -> bool {
+        self.data.qos.reliability == Reliability::Reliable
+            && self.local.load().iter().any(|reader| {
+                reader.data.qos.reliability == Reliability::Reliable && reader.is_full()
+            })
+    }
+
+    /// Hands the message to every reader of this process.
+    pub(crate) fn deliver_locally(&self, message: &mut dyn Outgoing, meta: SampleMeta) {
+        for reader in self.local.load().iter() {
+            let body = self.body_for(reader.wants, message);
+            reader.deliver_local(Item { body, meta });
+            self.delivered_locally.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn body_for(&self, wants: Wants, message: &mut dyn Outgoing) -> Body {
+        if wants == Wants::Type(message.message_type()) {
+            if let Some(shared) = message.shared() {
+                return Body::Shared(shared);
+            }
+        }
+        Body::Serialized(message.serialized())
+    }
+}
+
+impl WriterState {
+    /// Keeps a sample for local late joiners; the oldest makes room.
+    pub(crate) fn latch(&mut self, body: Body, meta: SampleMeta) {
+        if self.latched_max == 0 {
+            return;
+        }
+        if self.latched.len() >= self.latched_max {
+            self.latched.pop_front();
+        }
+        self.latched.push_back(Item { body, meta });
+    }
+
+    /// The samples a local late joiner of that depth gets, oldest first.
+    pub(crate) fn latched_for(&self, reader: &ReaderEndpoint) -> impl Iterator<Item = &Item> {
+        let depth = match (reader.data.qos.durability, reader.data.qos.history) {
+            (Durability::Volatile, _) => 0,
+            (_, History::KeepLast(depth)) => depth.max(1) as usize,
+            (_, History::KeepAll) => usize::MAX,
+        };
+        let skipped = self.latched.len().saturating_sub(depth);
+        self.latched.iter().skip(skipped)
+    }
+}
