@@ -91,6 +91,7 @@ class Reports(Listener):
         super().__init__()
         self.matched = 0
         self.received = 0
+        self.taking = threading.Lock()
 
     def _match(self, status):
         self.matched = status.current_count
@@ -124,6 +125,13 @@ class Reports(Listener):
         say(f"lost total={status.total_count}")
 
     def on_data_available(self, reader):
+        # The binding may call before it has made the reader's object; main
+        # takes what came until then.
+        if reader is not None:
+            with self.taking:
+                self.take(reader)
+
+    def take(self, reader):
         for sample in reader.take(N=32):
             if isinstance(sample, String):
                 content, text = sample.data.encode(), sample.data
@@ -259,7 +267,8 @@ def run_sub(o, participant, topic, reports, end):
     reader = DataReader(group, topic, qos=endpoint_qos(o), listener=reports)
     say("ready")
     while not stop.is_set() and time.monotonic() < end and (not o.count or reports.received < o.count):
-        time.sleep(0.002)
+        reports.on_data_available(reader)
+        time.sleep(0.01)
     complete = not o.count or reports.received >= o.count
     stay_until(None, time.monotonic() + o.linger, None)
     say(f"ended received={reports.received}")
