@@ -37,14 +37,18 @@ impl WriterProxy {
     /// Decides on the answer to a heartbeat that has been taken in.
     pub(super) fn answer_heartbeat(&mut self, now: Instant, is_final: bool, config: &NackConfig) {
         let missing = self.is_missing_something();
-        let news = missing && self.nack.requested < self.announced;
+        let news = missing
+            && self.first_missing_from(self.nack.requested.saturating_add(1)) <= self.announced;
         let old = now >= self.nack.sent_at.after(config.suppression);
-        if !is_final || news || (missing && old) {
-            if config.response_delay == Duration::ZERO {
-                self.respond = true;
-            } else {
-                self.nack.at = self.nack.at.min(now.after(config.response_delay));
-            }
+        if is_final && !news && !(missing && old) {
+            return;
+        }
+        // What was asked for a moment ago may be on its way.
+        self.nack.only_news = is_final && !old;
+        if config.response_delay == Duration::ZERO {
+            self.respond = true;
+        } else {
+            self.nack.at = self.nack.at.min(now.after(config.response_delay));
         }
     }
 
@@ -80,7 +84,12 @@ impl WriterProxy {
         let mut requested = self.nack.requested;
         if self.synced && !full {
             let last = self.announced.min(base.saturating_add(255));
-            for number in self.missing(last) {
+            let from = if self.nack.only_news && self.nack.at > now {
+                requested.saturating_add(1)
+            } else {
+                base
+            };
+            for number in self.missing(from, last) {
                 state.insert(SequenceNumber(number));
             }
             requested = requested.max(last);
@@ -95,6 +104,7 @@ impl WriterProxy {
             config.introduction_max
         };
         self.respond = false;
+        self.nack.only_news = false;
         self.nack.sent_at = now;
         self.nack.requested = requested;
         self.nack.at = if waits {

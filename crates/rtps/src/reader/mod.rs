@@ -110,7 +110,9 @@ impl Reader {
         let ready = limits
             .ready_samples_max
             .saturating_mul(limits.defrag.sample_bytes_max);
-        let per_writer = limits.reorder_bytes_max.saturating_add(limits.defrag.bytes_max);
+        let per_writer = limits
+            .reorder_bytes_max
+            .saturating_add(limits.defrag.bytes_max);
         ready.saturating_add(per_writer.saturating_mul(self.writers.len()))
     }
 
@@ -367,7 +369,7 @@ impl Reader {
                 break;
             }
             if proxy.liveliness == kind {
-                assert_alive(now, proxy, &mut self.events, &self.config);
+                assert_alive(now, proxy, &mut self.events, &mut self.timers, &self.config);
             }
         }
     }
@@ -383,7 +385,7 @@ impl Reader {
             return false;
         };
         if proves_life || proxy.liveliness == Liveliness::Automatic {
-            assert_alive(now, proxy, &mut self.events, &self.config);
+            assert_alive(now, proxy, &mut self.events, &mut self.timers, &self.config);
         }
         true
     }
@@ -517,6 +519,7 @@ fn assert_alive(
     now: Instant,
     proxy: &mut WriterProxy,
     events: &mut Events,
+    timers: &mut Timers<2>,
     config: &ReaderConfig,
 ) {
     if proxy.lease.is_infinite() {
@@ -525,6 +528,8 @@ fn assert_alive(
     proxy.lease_until = now.after(proxy.lease);
     if !proxy.alive {
         proxy.alive = true;
+        // While it was silent nobody watched its lease.
+        timers.set_no_later(TIMER_WRITERS, proxy.lease_until);
         events.liveliness(proxy.guid, 1, -1, config.limits.events_max);
     }
 }

@@ -56,6 +56,8 @@ pub(super) struct Nack {
     pub requested: i64,
     /// When the last request was sent.
     pub sent_at: Instant,
+    /// The next request leaves out what the last one asked for.
+    pub only_news: bool,
 }
 
 /// The queue of samples ready for the application, with its limit.
@@ -156,6 +158,7 @@ impl WriterProxy {
                 period: reader.nack.first,
                 requested: 0,
                 sent_at: Instant::ZERO,
+                only_news: false,
             },
             introductions_left: if reliable {
                 reader.nack.introductions
@@ -181,10 +184,15 @@ impl WriterProxy {
         sequence.0 < self.next || self.known.contains(sequence.0)
     }
 
-    /// Numbers up to `last` that are missing altogether, fragments included.
-    pub fn missing(&self, last: i64) -> impl Iterator<Item = i64> + '_ {
+    /// The lowest missing number from `number` on.
+    pub fn first_missing_from(&self, number: i64) -> i64 {
+        self.known.first_missing(number.max(self.next))
+    }
+
+    /// Numbers from `first` to `last` of which nothing has come.
+    pub fn missing(&self, first: i64, last: i64) -> impl Iterator<Item = i64> + '_ {
         self.known
-            .missing(self.first_missing(), last)
+            .missing(first.max(self.next), last)
             .flat_map(|run| run.first..=run.last)
             .filter(|number| !self.defrag.contains(SequenceNumber(*number)))
     }

@@ -54,12 +54,8 @@ pub enum Said {
 }
 
 pub fn said(datagram: &[u8]) -> Vec<Said> {
-    let Ok(reader) = MessageReader::new(datagram, GuidPrefix::UNKNOWN) else {
-        return Vec::new();
-    };
-    // Read as nobody in particular: destinations are looked at by hand.
+    // Read as whoever it is for.
     let own = destination(datagram).unwrap_or(GuidPrefix::UNKNOWN);
-    let _ = reader;
     let Ok(reader) = MessageReader::new(datagram, own) else {
         return Vec::new();
     };
@@ -83,15 +79,28 @@ pub fn said(datagram: &[u8]) -> Vec<Said> {
 /// The participant that the first INFO_DST names.
 fn destination(datagram: &[u8]) -> Option<GuidPrefix> {
     let mut at = 20;
-    while let Some([id, flags, low, high]) = datagram.get(at..at + 4) {
+    while let Some([id, _, low, high]) = datagram.get(at..at + 4) {
         if *id == 0x0e {
             let prefix = datagram.get(at + 4..at + 16)?;
             return Some(GuidPrefix(prefix.try_into().ok()?));
         }
-        let _ = flags;
         at += 4 + usize::from(u16::from_le_bytes([*low, *high]));
     }
     None
+}
+
+/// A datagram without submessages of this id.
+fn without(datagram: &[u8], id: u8) -> Vec<u8> {
+    let mut kept = datagram[..20].to_vec();
+    let mut at = 20;
+    while let Some([this, _, low, high]) = datagram.get(at..at + 4) {
+        let end = at + 4 + usize::from(u16::from_le_bytes([*low, *high]));
+        if *this != id {
+            kept.extend_from_slice(&datagram[at..end]);
+        }
+        at = end;
+    }
+    kept
 }
 
 /// What a rule does to the datagrams that it names.
@@ -132,6 +141,8 @@ pub struct Net {
     /// All that was sent, in order, before any fault.
     pub log: Vec<Vec<Said>>,
     pub bytes_sent: usize,
+    /// Heartbeats are cut out of datagrams before they fly.
+    pub strip_heartbeats: bool,
     flights: Vec<Flight>,
     rules: Vec<Rule>,
     random: Random,
@@ -148,6 +159,7 @@ impl Net {
             faults: Faults::default(),
             log: Vec::new(),
             bytes_sent: 0,
+            strip_heartbeats: false,
             flights: Vec::new(),
             rules: Vec::new(),
             random: Random::new(seed),
@@ -172,6 +184,7 @@ impl Net {
     /// Forgets all rules and faults.
     pub fn heal(&mut self) {
         self.rules.clear();
+        self.strip_heartbeats = false;
         self.faults = Faults::default();
     }
 
@@ -189,7 +202,10 @@ impl Net {
         }
     }
 
-    pub fn send_one(&mut self, to: Locator, bytes: Vec<u8>) {
+    pub fn send_one(&mut self, to: Locator, mut bytes: Vec<u8>) {
+        if self.strip_heartbeats {
+            bytes = without(&bytes, 0x07);
+        }
         let all = said(&bytes);
         self.bytes_sent += bytes.len();
         let rule = self
