@@ -3,6 +3,12 @@
 //! Plain std, so that any test can include it by path. Every wait has a
 //! deadline; a peer that is dropped is killed. The lines are in README.md here.
 
+#![allow(dead_code, reason = "each test uses its part")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "other people's programs run in real time"
+)]
+
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
