@@ -47,7 +47,16 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pteros-net",
         ],
     ),
-    ("pteros", &["pteros-msg", "pteros-interfaces", "pteros-rmw"]),
+    // rtps for its values only: ids and names of policies.
+    (
+        "pteros",
+        &[
+            "pteros-msg",
+            "pteros-interfaces",
+            "pteros-rtps",
+            "pteros-rmw",
+        ],
+    ),
     ("pteros-cli", &["pteros"]),
     (
         "xtask",
