@@ -286,6 +286,118 @@ fn everything_captured_is_read_and_found() {
         for (line, wanted) in lines.lines().zip(expected.lines()) {
             assert_eq!(line, wanted, "{scenario}");
         }
-        assert_eq!(lines.lines().count(), expected.lines().count(), "{scenario}");
+        assert_eq!(
+            lines.lines().count(),
+            expected.lines().count(),
+            "{scenario}"
+        );
     }
+}
+
+/// As a participant hears it: exactly what was sent to it or to everybody.
+#[test]
+fn a_participant_hears_what_is_for_it_and_nothing_else() {
+    for scenario in SCENARIOS {
+        let datagrams = load(scenario);
+        let participants: BTreeSet<GuidPrefix> = datagrams
+            .iter()
+            .map(|captured| Header::parse(&captured.message).unwrap().prefix)
+            .collect();
+        for own in participants {
+            for captured in &datagrams {
+                let mut reader = MessageReader::new(&captured.message, own).unwrap();
+                let heard: Vec<_> = reader.by_ref().collect();
+                assert_eq!(reader.error(), None, "{scenario}");
+                let heard: Vec<_> = heard
+                    .into_iter()
+                    .filter_map(|(source, submessage)| writer_of(&submessage).map(|w| (source, w)))
+                    .collect();
+                let wanted = addressed_to(&captured.message, own);
+                assert_eq!(heard.len(), wanted.len(), "{scenario}");
+                for ((source, writer), (prefix, other)) in heard.into_iter().zip(wanted) {
+                    assert_eq!((source.prefix, writer), (prefix, other), "{scenario}");
+                    assert!([own, GuidPrefix::UNKNOWN].contains(&source.destination));
+                }
+            }
+        }
+    }
+}
+
+fn writer_of(submessage: &Submessage<'_>) -> Option<EntityId> {
+    Some(match submessage {
+        Submessage::Data(data) => data.writer,
+        Submessage::DataFrag(fragment) => fragment.writer,
+        Submessage::Heartbeat(heartbeat) => heartbeat.writer,
+        Submessage::HeartbeatFrag(heartbeat) => heartbeat.writer,
+        Submessage::AckNack(acknack) => acknack.writer,
+        Submessage::NackFrag(nack) => nack.writer,
+        Submessage::Gap(gap) => gap.writer,
+        _ => return None,
+    })
+}
+
+/// Source and writer of each submessage for `own`, by the plain rule.
+fn addressed_to(message: &[u8], own: GuidPrefix) -> Vec<(GuidPrefix, EntityId)> {
+    let mut destination = GuidPrefix::UNKNOWN;
+    let mut source = Header::parse(message).unwrap().prefix;
+    let mut found = Vec::new();
+    for submessage in submessages(message).unwrap() {
+        match submessage {
+            Submessage::InfoDestination(prefix) => destination = prefix,
+            Submessage::InfoSource(info) => source = info.prefix,
+            _ if destination != own && destination != GuidPrefix::UNKNOWN => {}
+            _ => found.extend(writer_of(&submessage).map(|writer| (source, writer))),
+        }
+    }
+    found
+}
+
+#[test]
+fn fragments_of_both_stacks_make_up_the_array_that_was_published() {
+    for scenario in ["cyclone-large", "fastdds-large"] {
+        let inventory = Inventory::of(scenario);
+        let samples: Vec<_> = inventory.fragments.values().collect();
+        let [sample] = samples[..] else {
+            panic!("{scenario}: one fragmented sample is expected");
+        };
+        let bytes: Vec<u8> = sample.iter().map(|byte| byte.unwrap()).collect();
+        // CDR_LE; no dimensions, offset 0, count; the array.
+        assert_eq!(
+            bytes[..12],
+            [0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+            "{scenario}"
+        );
+        assert_eq!(bytes[12..16], 204_800u32.to_le_bytes(), "{scenario}");
+        let array = &bytes[16..];
+        assert_eq!(array.len(), 204_800);
+        assert!(array.iter().enumerate().all(|(i, byte)| *byte == i as u8));
+    }
+}
+
+#[test]
+fn submessages_without_payload_are_written_as_the_peers_wrote_them() {
+    let mut compared = 0;
+    for scenario in SCENARIOS {
+        for captured in load(scenario) {
+            let mut at = Cursor::new(&captured.message[20..], Endianness::Little);
+            while !at.rest().is_empty() {
+                let whole = at.rest();
+                let header = SubmessageHeader::parse(&mut at).unwrap();
+                let body = header.body(&mut at).unwrap();
+                let whole = &whole[..4 + body.len()];
+                let mut ours = Vec::new();
+                match Submessage::parse(header, body).unwrap() {
+                    Submessage::Heartbeat(heartbeat) => heartbeat.write(&mut ours),
+                    Submessage::HeartbeatFrag(heartbeat) => heartbeat.write(&mut ours),
+                    Submessage::AckNack(acknack) => acknack.write(&mut ours),
+                    Submessage::NackFrag(nack) => nack.write(&mut ours),
+                    Submessage::Gap(gap) => gap.write(&mut ours),
+                    _ => continue,
+                }
+                assert_eq!(ours, whole, "{scenario}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 1000, "{compared}");
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 /// One datagram as it was captured.
+#[allow(dead_code, reason = "not every test asks when and where")]
 pub struct Captured {
     /// Microseconds since the first datagram of the scenario.
     pub micros: u32,
