@@ -11,15 +11,17 @@ use crate::receiver::Source;
 use crate::time::Instant;
 use crate::wire::{Data, Heartbeat};
 
-use super::candidate::{Proof, proof, route};
+use super::candidate::{Answer, AnswerSizes, Proof, proof, route};
 use super::{LostReason, Participant, ParticipantEvent};
 
 /// The largest datagram of discovery. Announcements that do not fit are
 /// fragmented by IP, like Fast DDS's.
 const DATAGRAM_BYTES: usize = 63_000;
 
-/// RTPS header, INFO_DST, DATA header and the probe around an announcement.
-const ANSWER_OVERHEAD_BYTES: usize = 20 + 16 + 24 + 4 + 32;
+/// Sizes of the parts of an announcement, for the byte budget of candidates.
+const HEADER_BYTES: usize = 20;
+const INFO_DST_BYTES: usize = 16;
+const DATA_HEAD_BYTES: usize = 24;
 
 impl Participant {
     /// An SPDP change arrived.
@@ -68,7 +70,7 @@ impl Participant {
             Arc::new(peer),
             from,
             route,
-            data.payload.len(),
+            HEADER_BYTES + DATA_HEAD_BYTES + data.payload.len(),
         );
         self.stats.candidates_evicted += u64::from(evicted);
     }
@@ -161,16 +163,24 @@ impl Participant {
     /// together with a heartbeat that asks them to show themselves even if
     /// they have known us for long.
     pub(super) fn transmit_answers(&mut self, now: Instant, out: &mut Outbox) {
-        let bytes = self.announcer.change().0.len() + ANSWER_OVERHEAD_BYTES;
+        let question = HEADER_BYTES + INFO_DST_BYTES + Heartbeat::SIZE_BYTES;
+        let sizes = AnswerSizes {
+            whole: question + DATA_HEAD_BYTES + self.announcer.change().0.len(),
+            question,
+        };
         let limits = self.config.limits;
         while !out.is_full()
-            && let Some((prefix, route)) =
+            && let Some((prefix, route, answer)) =
                 self.candidates
-                    .next_answer(now, &limits, bytes, &mut self.stats.answers_withheld)
+                    .next_answer(now, &limits, sizes, &mut self.stats.answers_withheld)
         {
-            self.stats.announcements_sent += 1;
             let probe = self.sedp.publications.probe();
-            self.write_announcement(&route.locators, Some(prefix), Some(probe), out);
+            if answer == Answer::Whole {
+                self.stats.announcements_sent += 1;
+                self.write_announcement(&route.locators, Some(prefix), Some(probe), out);
+            } else {
+                self.write_probe(&route, prefix, &probe, out);
+            }
         }
     }
 
@@ -198,11 +208,16 @@ impl Participant {
         while !out.is_full()
             && let Some((prefix, route)) = self.peers.next_probe(now)
         {
-            let mut message = out.begin(self.config.prefix, &route.locators, DATAGRAM_BYTES);
-            message.info_destination(prefix);
-            message.heartbeat(&self.sedp.publications.probe());
-            message.finish();
+            let probe = self.sedp.publications.probe();
+            self.write_probe(&route, prefix, &probe, out);
         }
+    }
+
+    fn write_probe(&self, route: &Route, prefix: GuidPrefix, probe: &Heartbeat, out: &mut Outbox) {
+        let mut message = out.begin(self.config.prefix, &route.locators, DATAGRAM_BYTES);
+        message.info_destination(prefix);
+        message.heartbeat(probe);
+        message.finish();
     }
 
     /// Sends the SPDP dispose to everybody who may know us.

@@ -37,6 +37,22 @@ pub(super) struct Candidate {
     next_try: Instant,
 }
 
+/// What is sent to a candidate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Answer {
+    /// Our announcement and the question.
+    Whole,
+    /// Only the question.
+    Question,
+}
+
+/// Bytes of datagrams to a candidate.
+#[derive(Clone, Copy)]
+pub(super) struct AnswerSizes {
+    pub(super) whole: usize,
+    pub(super) question: usize,
+}
+
 /// All claims, at most `limits.candidates`.
 #[derive(Default)]
 pub(super) struct Candidates {
@@ -113,29 +129,36 @@ impl Candidates {
         Some(self.list.remove(index))
     }
 
-    /// The next candidate that is due an answer of `bytes` bytes and can afford
-    /// it. Counts it as sent. `withheld` grows for each that can't.
+    /// The next candidate that is due an answer and can afford it: in turns a
+    /// whole one and just the question whether it lives, for one that knows us
+    /// already. Counts it as sent. `withheld` grows for each that can't.
     pub(super) fn next_answer(
         &mut self,
         now: Instant,
         limits: &ParticipantLimits,
-        bytes: usize,
+        sizes: AnswerSizes,
         withheld: &mut u64,
-    ) -> Option<(GuidPrefix, Route)> {
+    ) -> Option<(GuidPrefix, Route, Answer)> {
         for candidate in self.list.iter_mut().filter(|c| c.next_try <= now) {
             let budget = candidate
                 .received_bytes
                 .saturating_mul(limits.amplification);
-            let after = candidate.sent_bytes.saturating_add(bytes);
-            if after > budget {
+            let left = budget.saturating_sub(candidate.sent_bytes);
+            let (answer, bytes) = if candidate.tries % 2 == 0 && sizes.whole <= left {
+                (Answer::Whole, sizes.whole)
+            } else {
+                (Answer::Question, sizes.question)
+            };
+            if bytes > left {
                 *withheld += 1;
                 candidate.next_try = Instant::FAR_FUTURE;
                 continue;
             }
-            candidate.sent_bytes = after;
+            candidate.sent_bytes += bytes;
             candidate.next_try = now + pause(candidate.tries);
             candidate.tries = candidate.tries.saturating_add(1);
-            return Some((candidate.data.prefix, candidate.route.clone()));
+            let route = candidate.route.clone();
+            return Some((candidate.data.prefix, route, answer));
         }
         None
     }

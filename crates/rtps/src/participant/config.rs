@@ -27,7 +27,8 @@ pub struct ParticipantConfig {
     pub announce_to: Vec<Locator>,
     /// How long peers keep us without hearing anything.
     pub lease: Duration,
-    /// The pause between announcements after the initial burst.
+    /// The pause between announcements after the initial burst; a quarter of
+    /// the lease if that is shorter.
     pub announce_period: Duration,
     /// USER_DATA, for ROS 2 `enclave=/;`.
     pub user_data: Vec<u8>,

@@ -73,7 +73,7 @@ impl Participant {
     pub fn new(now: Instant, config: ParticipantConfig) -> Self {
         let data = announcement(&config);
         Self {
-            announcer: Announcer::new(now, &data, config.announce_period),
+            announcer: Announcer::new(now, &data, announce_period(&config)),
             announce_to: Arc::from(config.announce_to.as_slice()),
             candidates: Candidates::default(),
             peers: Peers::default(),
@@ -326,6 +326,11 @@ impl Participant {
     pub fn candidate_count(&self) -> usize {
         self.candidates.len()
     }
+}
+
+/// At least four announcements per lease, or a little loss would end it.
+fn announce_period(config: &ParticipantConfig) -> Duration {
+    config.announce_period.min(config.lease.half().half())
 }
 
 /// Our announcement.

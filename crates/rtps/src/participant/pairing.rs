@@ -63,8 +63,9 @@ impl Participant {
             }
         }
         for remote in self.remotes.of(prefix) {
-            let route = after.route_to(remote, reach);
-            if route != before.route_to(remote, reach) {
+            // One with addresses of its own is told in any case.
+            if before.user != after.user || !remote.unicast.is_empty() {
+                let route = after.route_to(remote, reach);
                 let remote = remote.clone();
                 self.events
                     .push_back(ParticipantEvent::EndpointChanged { remote, route });

@@ -26,7 +26,7 @@ pub struct Node {
     pub events: Vec<ParticipantEvent>,
     /// Not scheduled, sends and receives nothing.
     pub dead: bool,
-    next_entity: u8,
+    next_entity: u16,
 }
 
 struct Flight {
@@ -153,7 +153,9 @@ impl Domain {
         let node = &mut self.nodes[node];
         let key = node.next_entity;
         node.next_entity += 1;
-        node.machine.prefix().with(EntityId::new([0, 0, key], kind))
+        node.machine
+            .prefix()
+            .with(EntityId::new([0, (key >> 8) as u8, key as u8], kind))
     }
 
     pub fn write_endpoint(&mut self, node: usize, data: EndpointData) {
