@@ -32,10 +32,10 @@ pub struct CommandLine {
 #[derive(Debug, Args)]
 pub struct GlobalFlags {
     /// Answer in JSON: one document, or a line per answer where they keep coming
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Everywhere")]
     pub json: bool,
     /// Folder with further interface definitions (package/msg/Name.msg …); may be repeated
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Everywhere")]
     pub interfaces: Vec<PathBuf>,
 }
 

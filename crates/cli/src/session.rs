@@ -10,7 +10,7 @@ use crate::shared::Shared;
 use anyhow::{Context as _, Result};
 use clap::Args;
 use pteros::names::{self, NameKind};
-use pteros::{Context, ContextOptions, Graph, Node};
+use pteros::{Context, ContextOptions, Graph, Node, SingleThreadedExecutor};
 use std::time::{Duration, Instant};
 
 /// Flags of every verb that asks the graph.
@@ -37,6 +37,7 @@ pub struct Session {
     pub context: Context,
     /// The node, hidden unless the user named it.
     pub node: Node,
+    executor: SingleThreadedExecutor,
 }
 
 impl Session {
@@ -51,7 +52,19 @@ impl Session {
         let context = Context::with_options(options).context("joining the graph")?;
         let hidden = format!("_pteros_cli_{}", std::process::id());
         let node = context.node(node_name.unwrap_or(&hidden))?;
-        Ok(Self { context, node })
+        let mut executor = SingleThreadedExecutor::new(&context);
+        executor.add_node(&node);
+        Ok(Self {
+            context,
+            node,
+            executor,
+        })
+    }
+
+    /// Serves the network and at most one callback; blocks for at most
+    /// `timeout`.
+    pub fn spin_once(&self, timeout: Duration) {
+        self.executor.spin_once(timeout);
     }
 
     /// Waits as `flags` say and returns the graph.

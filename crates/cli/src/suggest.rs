@@ -12,12 +12,15 @@ pub fn close_names<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -
         .into_iter()
         .filter_map(|name| {
             let lower = name.to_lowercase();
-            let distance = distance(&wanted_lower, &lower);
-            if distance <= allowed {
-                return Some((distance, name));
+            let whole = distance(&wanted_lower, &lower);
+            // One edit in a word is likelier than another package.
+            let end = distance(last_word(&wanted_lower), last_word(&lower));
+            let close_end = end == 0 || (end == 1 && !wanted.contains('/'));
+            if whole <= allowed {
+                Some((whole, name))
+            } else {
+                close_end.then_some((allowed + 1 + end, name))
             }
-            let same_end = last_word(&wanted_lower) == last_word(&lower);
-            same_end.then_some((allowed + 1, name))
         })
         .collect();
     found.sort();
@@ -29,11 +32,12 @@ pub fn close_names<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -
         .collect()
 }
 
-/// `; did you mean a, b or c?`, or nothing where nothing is close.
+/// `; did you mean a, b or c?`, or just the end of the sentence where nothing
+/// is close.
 pub fn did_you_mean<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let close = close_names(wanted, known);
     match close.split_last() {
-        None => String::new(),
+        None => ".".into(),
         Some((only, [])) => format!("; did you mean {only}?"),
         Some((last, others)) => format!("; did you mean {} or {last}?", others.join(", ")),
     }
@@ -78,6 +82,8 @@ mod tests {
         assert_eq!(close_names("scan", topics), ["/scan"]);
         assert_eq!(close_names("/image", topics), ["/camera/image"]);
         assert!(close_names("/odometry", topics).is_empty());
+        let types = ["std_msgs/msg/String", "std_msgs/msg/Int8"];
+        assert_eq!(close_names("Strin", types), ["std_msgs/msg/String"]);
     }
 
     #[test]
@@ -86,6 +92,6 @@ mod tests {
             did_you_mean("ab", ["aa", "ac", "zz"]),
             "; did you mean aa or ac?"
         );
-        assert_eq!(did_you_mean("ab", ["zz"]), "");
+        assert_eq!(did_you_mean("ab", ["zz"]), ".");
     }
 }

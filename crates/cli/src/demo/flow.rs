@@ -142,11 +142,6 @@ pub struct Row {
 }
 
 impl Row {
-    /// What tells connections apart.
-    pub fn key(&self) -> (String, String) {
-        (self.topic.clone(), self.to.clone())
-    }
-
     /// As JSON, for `--json` and for the pipe between the processes.
     pub fn to_json(&self) -> Value {
         json!({

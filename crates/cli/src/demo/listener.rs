@@ -33,7 +33,7 @@ impl Listener {
         let _subscription = session.node.create_subscription("chatter", 10, forward)?;
         let mut count = 0;
         while !session.context.is_shut_down() {
-            session.node.spin_once(TURN);
+            session.spin_once(TURN);
             while let Ok(data) = heard.try_recv() {
                 if shared.console.json {
                     let answer = json!({ "node": session.node.name(), "heard": data });

@@ -168,8 +168,8 @@ impl Show<'_> {
         let pairs = self.context.graph().why(&row.topic);
         let pair = pairs
             .iter()
-            .find(|pair| pair.subscription.node_name == row.to);
-        match pair.map(|pair| &pair.verdict) {
+            .find(|pair| pair.subscription.node_name.as_deref() == Some(&row.to));
+        match pair.and_then(|pair| pair.verdicts.first()) {
             None => "the two never discovered each other: check that loopback (127.0.0.1) carries UDP here".into(),
             Some(Verdict::Matched { path }) => format!("they match by {path}, but no message came within the time"),
             Some(Verdict::Blocked { policy, advice, .. }) => format!("blocked by {policy}: {advice}"),

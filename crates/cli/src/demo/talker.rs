@@ -33,7 +33,7 @@ impl Talker {
         while !session.context.is_shut_down() {
             let left = next.saturating_duration_since(Instant::now());
             if !left.is_zero() {
-                session.node.spin_once(left);
+                session.spin_once(left);
                 continue;
             }
             next += PERIOD;

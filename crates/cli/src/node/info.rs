@@ -6,9 +6,10 @@ use crate::shared::Shared;
 use crate::suggest::did_you_mean;
 use anyhow::{Result, bail};
 use clap::Args;
-use pteros::TopicInfo;
-use pteros::names::{is_hidden, split_node_path};
+use pteros::names::{DdsTopic, is_hidden};
+use pteros::{EndpointInfo, EndpointKind};
 use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Arguments of `node info`.
 #[derive(Debug, Args)]
@@ -45,32 +46,29 @@ impl Info {
                 "There are {count} nodes in the graph with the exact name \"{wanted}\". You are seeing information about only one of them."
             )),
         }
-        let (namespace, name) = split_node_path(&wanted);
+        let node = graph
+            .nodes()
+            .into_iter()
+            .find(|node| node.fully_qualified_name() == wanted);
+        let offered = Offered::new(node.map_or_else(Vec::new, |node| graph.endpoints_of(&node)));
         let parts = [
-            ("Subscribers", graph.node_subscriptions(name, namespace)),
-            ("Publishers", graph.node_publishers(name, namespace)),
-            (
-                "Service Servers",
-                graph.node_service_servers(name, namespace),
-            ),
-            (
-                "Service Clients",
-                graph.node_service_clients(name, namespace),
-            ),
-            ("Action Servers", graph.node_action_servers(name, namespace)),
-            ("Action Clients", graph.node_action_clients(name, namespace)),
+            ("Subscribers", offered.subscribers),
+            ("Publishers", offered.publishers),
+            ("Service Servers", offered.service_servers),
+            ("Service Clients", offered.service_clients),
+            ("Action Servers", offered.action_servers),
+            ("Action Clients", offered.action_clients),
         ];
         let mut text = format!("{wanted}\n");
         let mut json = Map::new();
         json.insert("name".into(), json!(wanted));
         for (heading, mut rows) in parts {
-            rows.retain(|row| self.include_hidden || !is_hidden(&row.name));
-            rows.sort_by(|a, b| a.name.cmp(&b.name));
+            rows.retain(|name, _| self.include_hidden || !is_hidden(name));
             text += &part_text(heading, &rows);
             let key = heading.to_lowercase().replace(' ', "_");
             let rows = rows
                 .iter()
-                .map(|row| json!({ "name": row.name, "types": row.types }));
+                .map(|(name, types)| json!({ "name": name, "types": types }));
             json.insert(key, rows.collect::<Vec<Value>>().into());
         }
         if shared.console.json {
@@ -82,14 +80,137 @@ impl Info {
     }
 }
 
+/// Names with their types, sorted.
+type Names = BTreeMap<String, BTreeSet<String>>;
+
+/// What a node's endpoints amount to. Actions are told by their feedback
+/// topic, as rcl_action does.
+#[derive(Default)]
+struct Offered {
+    subscribers: Names,
+    publishers: Names,
+    service_servers: Names,
+    service_clients: Names,
+    action_servers: Names,
+    action_clients: Names,
+}
+
+impl Offered {
+    fn new(endpoints: Vec<(DdsTopic, EndpointInfo)>) -> Self {
+        let mut offered = Self::default();
+        for (topic, endpoint) in endpoints {
+            offered.add(topic, endpoint.kind, endpoint.topic_type);
+        }
+        offered
+    }
+
+    fn add(&mut self, topic: DdsTopic, kind: EndpointKind, type_name: String) {
+        let publishes = kind == EndpointKind::Publisher;
+        let (names, name, type_name) = match topic {
+            DdsTopic::Topic(name) => {
+                if let Some(action) = name.strip_suffix("/_action/feedback") {
+                    let actions = if publishes {
+                        &mut self.action_servers
+                    } else {
+                        &mut self.action_clients
+                    };
+                    insert(actions, action, without(&type_name, "_FeedbackMessage"));
+                }
+                let names = if publishes {
+                    &mut self.publishers
+                } else {
+                    &mut self.subscribers
+                };
+                (names, name, type_name.as_str())
+            }
+            // A server reads requests, a client writes them.
+            DdsTopic::ServiceRequest(name) => {
+                let names = if publishes {
+                    &mut self.service_clients
+                } else {
+                    &mut self.service_servers
+                };
+                (names, name, without(&type_name, "_Request"))
+            }
+            DdsTopic::ServiceReply(_) | DdsTopic::Foreign(_) => return,
+        };
+        insert(names, &name, type_name);
+    }
+}
+
+fn insert(names: &mut Names, name: &str, type_name: &str) {
+    names
+        .entry(name.to_string())
+        .or_default()
+        .insert(type_name.to_string());
+}
+
+fn without<'a>(type_name: &'a str, suffix: &str) -> &'a str {
+    type_name.strip_suffix(suffix).unwrap_or(type_name)
+}
+
 /// ros2 prints an empty line where a part is empty.
-fn part_text(heading: &str, rows: &[TopicInfo]) -> String {
+fn part_text(heading: &str, rows: &Names) -> String {
     let mut text = format!("  {heading}:\n");
-    for row in rows {
-        text += &format!("    {}: {}\n", row.name, row.types.join(", "));
+    for (name, types) in rows {
+        let types: Vec<&str> = types.iter().map(String::as_str).collect();
+        text += &format!("    {name}: {}\n", types.join(", "));
     }
     if rows.is_empty() {
         text.push('\n');
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoints_become_topics_services_and_actions() {
+        let mut offered = Offered::default();
+        let publisher = EndpointKind::Publisher;
+        let subscription = EndpointKind::Subscription;
+        let endpoints = [
+            (
+                DdsTopic::Topic("/chatter".into()),
+                publisher,
+                "std_msgs/msg/String",
+            ),
+            (
+                DdsTopic::ServiceRequest("/add".into()),
+                subscription,
+                "a/srv/Add_Request",
+            ),
+            (
+                DdsTopic::ServiceReply("/add".into()),
+                publisher,
+                "a/srv/Add_Response",
+            ),
+            (
+                DdsTopic::Topic("/go/_action/feedback".into()),
+                subscription,
+                "a/action/Go_FeedbackMessage",
+            ),
+        ];
+        for (topic, kind, type_name) in endpoints {
+            offered.add(topic, kind, type_name.into());
+        }
+        assert_eq!(
+            part_text("Publishers", &offered.publishers),
+            "  Publishers:\n    /chatter: std_msgs/msg/String\n"
+        );
+        assert_eq!(
+            part_text("Service Servers", &offered.service_servers),
+            "  Service Servers:\n    /add: a/srv/Add\n"
+        );
+        assert_eq!(
+            part_text("Action Clients", &offered.action_clients),
+            "  Action Clients:\n    /go: a/action/Go\n"
+        );
+        assert_eq!(
+            part_text("Service Clients", &offered.service_clients),
+            "  Service Clients:\n\n"
+        );
+    }
 }

@@ -7,7 +7,7 @@ use crate::shared::Shared;
 use crate::values::positive_count;
 use anyhow::{Result, bail};
 use clap::Args;
-use pteros::msg::dynamic::{DynamicMessage, DynamicType, Value};
+use pteros::msg::dynamic::{DynamicMessage, DynamicType};
 use serde_json::json;
 use std::time::UNIX_EPOCH;
 
@@ -110,9 +110,7 @@ fn print(shared: &Shared, ages: &mut Ages) -> Result<()> {
 }
 
 fn number(message: &DynamicMessage, path: &str) -> f64 {
-    match message.get(path) {
-        Ok(Value::I32(seconds)) => f64::from(seconds),
-        Ok(Value::U32(nanoseconds)) => f64::from(nanoseconds),
-        _ => 0.0,
-    }
+    let value = message.get(path).ok().and_then(|value| value.as_f64());
+    // The type was checked to have these fields.
+    value.unwrap_or(0.0)
 }

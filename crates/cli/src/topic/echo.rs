@@ -12,7 +12,7 @@ use bytes::Bytes;
 use clap::Args;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType, Value, YamlOptions};
 use pteros::qos::{DurabilityPolicy, QosProfile, ReliabilityPolicy};
-use pteros::{Graph, Sample, SampleInfo};
+use pteros::{Graph, Sample, SampleInfo, SubscriptionOptions};
 use serde_json::json;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -64,12 +64,13 @@ pub struct Echo {
     node_name: Option<String>,
     #[command(flatten)]
     discovery: DiscoveryFlags,
-    #[command(flatten)]
-    qos: QosFlags,
     /// Name of the topic (e.g. /chatter)
     topic_name: String,
     /// Its type (e.g. std_msgs/msg/String) [default: what the graph says]
     message_type: Option<String>,
+    // Last, since its heading would take in what follows.
+    #[command(flatten)]
+    qos: QosFlags,
 }
 
 impl Echo {
@@ -101,17 +102,17 @@ impl Echo {
             // The receiver lives as long as the subscription.
             let _ = sender.send(sample);
         };
-        let subscription = session
-            .node
-            .create_raw_subscription(&topic, &type_name, hash, qos, forward)?;
+        let options = SubscriptionOptions::new(qos).callback(forward);
+        let node = &session.node;
+        let subscription = node.create_raw_subscription(&topic, &type_name, hash, options)?;
 
         let end = self.timeout.map(|timeout| Instant::now() + timeout);
         let mut printer = Printer::new(&self, shared, message_type);
         while !session.context.is_shut_down() {
             let now = Instant::now();
             let left = end.map_or(TURN, |end| end.saturating_duration_since(now).min(TURN));
-            session.node.spin_once(left);
-            printer.report_lost(subscription.stats().lost);
+            session.spin_once(left);
+            printer.report_lost(subscription.counts().lost);
             while let Ok(sample) = samples.try_recv() {
                 printer.print(&sample)?;
                 if self.once {
@@ -249,7 +250,10 @@ impl<'a> Printer<'a> {
                     }
                 };
                 Some(match &self.echo.field {
-                    Some(path) => message.get(path.trim_matches('.')).context("--field")?,
+                    Some(path) => message
+                        .get(path.trim_matches('.'))
+                        .context("--field")?
+                        .into_owned(),
                     None => Value::Message(message),
                 })
             }

@@ -6,7 +6,7 @@ use crate::shared::Shared;
 use anyhow::Result;
 use clap::Args;
 use pteros::qos::{HistoryPolicy, QosProfile};
-use pteros::{EndpointInfo, Graph};
+use pteros::{EndpointInfo, Graph, VendorId};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -67,11 +67,17 @@ fn endpoint_text(endpoint: &EndpointInfo, kind: &str) -> String {
     [
         format!(
             "Node name: {}",
-            node_or_unknown(&endpoint.node_name, "_NODE_NAME_UNKNOWN_")
+            endpoint
+                .node_name
+                .as_deref()
+                .unwrap_or("_NODE_NAME_UNKNOWN_")
         ),
         format!(
             "Node namespace: {}",
-            node_or_unknown(&endpoint.node_namespace, "_NODE_NAMESPACE_UNKNOWN_")
+            endpoint
+                .node_namespace
+                .as_deref()
+                .unwrap_or("_NODE_NAMESPACE_UNKNOWN_")
         ),
         format!("Topic type: {}", endpoint.topic_type),
         format!(
@@ -82,7 +88,7 @@ fn endpoint_text(endpoint: &EndpointInfo, kind: &str) -> String {
         format!("GID: {}", gid_text(endpoint)),
         "QoS profile:".into(),
         format!("  Reliability: {}", qos.reliability),
-        format!("  History (Depth): {}", history_text(qos)),
+        format!("  History (Depth): {}", history_text(endpoint)),
         format!("  Durability: {}", qos.durability),
         format!("  Lifespan: {}", duration_text(qos.lifespan)),
         format!("  Deadline: {}", duration_text(qos.deadline)),
@@ -103,17 +109,18 @@ pub fn endpoint_json(endpoint: &EndpointInfo) -> Value {
         "topic_type": endpoint.topic_type,
         "type_hash": hash_text(endpoint),
         "gid": gid_text(endpoint),
-        "vendor": endpoint.vendor,
-        "qos": qos_json(&endpoint.qos),
+        "vendor": vendor_text(endpoint),
+        "qos": qos_json(endpoint),
     })
 }
 
-fn qos_json(qos: &QosProfile) -> Value {
+fn qos_json(endpoint: &EndpointInfo) -> Value {
+    let qos = &endpoint.qos;
     let nanoseconds = |time: Option<Duration>| time.map(|time| u64::try_from(time.as_nanos()).ok());
     json!({
         "reliability": qos.reliability.to_string(),
         "durability": qos.durability.to_string(),
-        "history": history_text(qos),
+        "history": history_text(endpoint),
         "lifespan_ns": nanoseconds(qos.lifespan),
         "deadline_ns": nanoseconds(qos.deadline),
         "liveliness": qos.liveliness.to_string(),
@@ -121,9 +128,10 @@ fn qos_json(qos: &QosProfile) -> Value {
     })
 }
 
-/// DDS does not announce a writer's history, so other stacks' is unknown.
-fn history_text(qos: &QosProfile) -> String {
-    match qos.history {
+/// DDS discovery does not announce histories, so others' are unknown.
+fn history_text(endpoint: &EndpointInfo) -> String {
+    match endpoint.qos.history {
+        _ if !endpoint.local => "UNKNOWN".into(),
         HistoryPolicy::SystemDefault => "UNKNOWN".into(),
         known => known.to_string(),
     }
@@ -142,19 +150,24 @@ fn hash_text(endpoint: &EndpointInfo) -> Option<String> {
 
 /// Bytes in hexadecimal with dots between them.
 fn gid_text(endpoint: &EndpointInfo) -> String {
-    endpoint.gid.to_string()
-}
-
-fn node_or_unknown<'a>(name: &'a str, unknown: &'a str) -> &'a str {
-    if name.is_empty() { unknown } else { name }
+    let bytes = endpoint.gid.to_bytes();
+    let bytes: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    bytes.join(".")
 }
 
 /// `/ns/node`, or what stands for a node that was not announced.
 pub fn node_path(endpoint: &EndpointInfo) -> String {
-    if endpoint.node_name.is_empty() {
-        format!("(no node, {} participant)", endpoint.vendor)
-    } else {
-        pteros::names::node_path(&endpoint.node_namespace, &endpoint.node_name)
+    match (&endpoint.node_namespace, &endpoint.node_name) {
+        (Some(namespace), Some(name)) => pteros::names::node_path(namespace, name),
+        _ => format!("(a {} endpoint without a node)", vendor_text(endpoint)),
+    }
+}
+
+fn vendor_text(endpoint: &EndpointInfo) -> String {
+    let VendorId([high, low]) = endpoint.vendor;
+    match endpoint.vendor.name() {
+        Some(name) => name.to_string(),
+        None => format!("vendor {high:02x}.{low:02x}"),
     }
 }
 

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use bytes::Bytes;
 use clap::Args;
 use pteros::qos::QosProfile;
-use pteros::{Sample, Subscription};
+use pteros::{Sample, Subscription, SubscriptionOptions};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -28,8 +28,8 @@ pub struct Listening {
     pub type_name: String,
     /// Its messages, serialized, in order.
     pub samples: Receiver<Sample<Bytes>>,
-    /// Keeps the subscription alive and counts.
-    pub subscription: Subscription<Bytes>,
+    /// Ends the subscription when dropped.
+    _subscription: Subscription<Bytes>,
 }
 
 impl ListeningFlags {
@@ -73,21 +73,22 @@ pub fn listen(
         graph.wait_for_change(revision, GRACE);
     };
     let (sender, samples) = channel();
+    // Deeper than sensor_data's 5: what is measured must not be dropped here.
+    let qos = QosProfile::sensor_data().keep_last(DEPTH);
     let subscription = session.node.create_raw_subscription(
         &topic,
         &type_name,
         type_hash,
-        QosProfile::sensor_data(),
-        move |sample| {
+        SubscriptionOptions::new(qos).callback(move |sample| {
             // The receiver lives as long as the subscription.
             let _ = sender.send(sample);
-        },
+        }),
     )?;
     Ok(Some(Listening {
         topic,
         type_name,
         samples,
-        subscription,
+        _subscription: subscription,
     }))
 }
 
@@ -103,9 +104,7 @@ pub fn beat<T>(
     let mut next = Instant::now() + SECOND;
     while !session.context.is_shut_down() && !is_over(end) {
         let stop = end.map_or(next, |end| end.min(next));
-        session
-            .node
-            .spin_once(stop.saturating_duration_since(Instant::now()));
+        session.spin_once(stop.saturating_duration_since(Instant::now()));
         take(state)?;
         if Instant::now() >= next {
             next += SECOND;
@@ -129,5 +128,7 @@ fn is_over(end: Option<Instant>) -> bool {
 }
 
 const SECOND: Duration = Duration::from_secs(1);
+/// A tenth of a second of the fastest topics.
+const DEPTH: usize = 10_000;
 /// How long a topic may take to show up before the user is told.
 const GRACE: Duration = Duration::from_millis(400);

@@ -49,8 +49,6 @@ pub struct Publish {
     /// Read the values from standard input
     #[arg(long, conflicts_with = "values")]
     stdin: bool,
-    #[command(flatten)]
-    qos: QosFlags,
     /// Name of the topic (e.g. /chatter)
     topic_name: String,
     /// Type of the messages (e.g. std_msgs/msg/String)
@@ -62,6 +60,9 @@ pub struct Publish {
         allow_hyphen_values = true
     )]
     values: String,
+    // Last, since its heading would take in what follows.
+    #[command(flatten)]
+    qos: QosFlags,
 }
 
 impl Publish {
@@ -160,7 +161,7 @@ impl Publish {
                     publisher.topic()
                 );
             }
-            session.node.spin_once(Duration::from_millis(20));
+            session.spin_once(Duration::from_millis(20));
         }
         Ok(())
     }
@@ -173,6 +174,6 @@ fn spin_until(session: &Session, end: Instant) {
         if left.is_zero() {
             return;
         }
-        session.node.spin_once(left);
+        session.spin_once(left);
     }
 }

@@ -53,7 +53,8 @@ impl Why {
         }
         let all_match = pairs
             .iter()
-            .all(|pair| matches!(pair.verdict, Verdict::Matched { .. }));
+            .flat_map(|pair| &pair.verdicts)
+            .all(|verdict| matches!(verdict, Verdict::Matched { .. }));
         if pairs.is_empty() || !all_match {
             return Err(Unmatched.into());
         }
@@ -80,24 +81,35 @@ fn one_sided(publisher_count: usize, subscription_count: usize) -> &'static str 
 
 fn pair_text(pair: &PairReport) -> String {
     let (from, to) = (node_path(&pair.publisher), node_path(&pair.subscription));
-    match &pair.verdict {
-        Verdict::Matched { path } => format!("  {from} -> {to}: \x1b[32mmatch\x1b[0m, by {path}\n"),
+    let verdicts = pair.verdicts.iter().map(verdict_text);
+    format!("  {from} -> {to}: {}", verdicts.collect::<String>())
+}
+
+fn verdict_text(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Matched { path } => format!("\x1b[32mmatch\x1b[0m, by {path}\n"),
         Verdict::Blocked {
             policy,
             offered,
             requested,
             advice,
         } => format!(
-            "  {from} -> {to}: \x1b[31mno match\x1b[0m, because of {policy}\n      offered:   {offered}\n      requested: {requested}\n      way out:   {advice}\n"
+            "\x1b[31mno match\x1b[0m, because of {policy}\n      offered:   {offered}\n      requested: {requested}\n      way out:   {advice}\n"
         ),
-        Verdict::Pending { reason } => {
-            format!("  {from} -> {to}: \x1b[33mnot yet\x1b[0m, {reason}\n")
-        }
+        Verdict::Pending { reason } => format!("\x1b[33mnot yet\x1b[0m, {reason}\n"),
     }
 }
 
 fn pair_json(pair: &PairReport) -> Value {
-    let verdict = match &pair.verdict {
+    json!({
+        "publisher": endpoint_json(&pair.publisher),
+        "subscription": endpoint_json(&pair.subscription),
+        "verdicts": pair.verdicts.iter().map(verdict_json).collect::<Vec<_>>(),
+    })
+}
+
+fn verdict_json(verdict: &Verdict) -> Value {
+    match verdict {
         Verdict::Matched { path } => json!({ "verdict": "match", "path": path }),
         Verdict::Blocked {
             policy,
@@ -109,10 +121,5 @@ fn pair_json(pair: &PairReport) -> Value {
             "requested": requested, "advice": advice,
         }),
         Verdict::Pending { reason } => json!({ "verdict": "not yet", "reason": reason }),
-    };
-    json!({
-        "publisher": endpoint_json(&pair.publisher),
-        "subscription": endpoint_json(&pair.subscription),
-        "verdict": verdict,
-    })
+    }
 }
