@@ -6,6 +6,10 @@
 //! is no failure.
 
 #![forbid(unsafe_code)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a tool for people: it runs in real time and reads its environment"
+)]
 
 mod arguments;
 mod completion;
