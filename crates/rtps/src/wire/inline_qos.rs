@@ -52,13 +52,8 @@ impl Default for InlineQos<'_> {
 
 impl PartialEq for InlineQos<'_> {
     fn eq(&self, other: &Self) -> bool {
-        let values = |qos: &Self| {
-            qos.parameters
-                .iter()
-                .map(|parameter| (parameter.id, parameter.value.rest()))
-                .collect::<Vec<_>>()
-        };
-        values(self) == values(other)
+        let ours = self.parameters.iter().map(|p| (p.id, p.value.rest()));
+        ours.eq(other.parameters.iter().map(|p| (p.id, p.value.rest())))
     }
 }
 
