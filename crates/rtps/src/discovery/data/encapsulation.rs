@@ -31,12 +31,13 @@ pub(super) fn parse_parameters(payload: &[u8]) -> Result<Parameters<'_>, WireErr
     Parameters::parse(&mut Cursor::new(rest, endianness))
 }
 
-/// Reads the encapsulation of a payload in plain CDR.
+/// Reads the encapsulation of a payload in plain CDR. Fast DDS (2.9 and later)
+/// labels its participant messages as parameter lists, but writes plain CDR.
 pub(super) fn parse_cdr(payload: &[u8]) -> Result<Cursor<'_>, WireError> {
     let (id, rest) = split(payload)?;
     match id {
-        CDR_BE => Ok(Cursor::new(rest, Endianness::Big)),
-        CDR_LE => Ok(Cursor::new(rest, Endianness::Little)),
+        CDR_BE | PL_CDR_BE => Ok(Cursor::new(rest, Endianness::Big)),
+        CDR_LE | PL_CDR_LE => Ok(Cursor::new(rest, Endianness::Little)),
         other => Err(WireError::UnsupportedEncapsulation(other)),
     }
 }

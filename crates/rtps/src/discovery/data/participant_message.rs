@@ -101,3 +101,21 @@ impl ParticipantMessageData {
         Bytes::from(out)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_assertion_is_read_back_and_so_is_one_that_fast_dds_labels_as_parameters() {
+        let prefix = GuidPrefix([7; 12]);
+        let ours = ParticipantMessageData::liveliness(prefix, Liveliness::Automatic).encode();
+        let mut theirs = ours.to_vec();
+        theirs[1] = 0x03;
+        for payload in [&ours[..], &theirs[..]] {
+            let read = ParticipantMessageData::parse(payload).unwrap();
+            assert_eq!(read.prefix, prefix);
+            assert_eq!(read.liveliness_kind(), Some(Liveliness::Automatic));
+        }
+    }
+}
