@@ -106,6 +106,9 @@ pub(super) struct WriterProxy {
     pub synced: bool,
     next: i64,
     known: IntervalSet,
+    /// What the writer had before it told us is history: not getting it is no
+    /// loss. Numbers from here on count.
+    news: i64,
     /// The highest number that is known to exist.
     pub announced: i64,
     /// The highest number that a heartbeat has named: sent completely.
@@ -144,6 +147,7 @@ impl WriterProxy {
             synced: false,
             next: 1,
             known: IntervalSet::new(limits.intervals_max),
+            news: 1,
             announced: 0,
             complete: 0,
             reorder: ReorderBuffer::new(limits.reorder_samples_max, limits.reorder_bytes_max),
@@ -306,6 +310,7 @@ impl WriterProxy {
                 .map_or(i64::MAX, |kept| kept.0)
                 .min(last.saturating_add(1)),
         };
+        self.news = last.saturating_add(1);
         self.give_up_below(begin);
     }
 
@@ -315,7 +320,9 @@ impl WriterProxy {
         if begin <= self.next {
             return 0;
         }
-        let lost = self.known.count_missing(self.next, begin - 1);
+        let lost = self
+            .known
+            .count_missing(self.next.max(self.news), begin - 1);
         self.known.insert_lowest(self.next, begin - 1);
         self.defrag.remove_below(SequenceNumber(begin));
         lost
@@ -353,7 +360,8 @@ impl WriterProxy {
             return 0;
         }
         let lost = if self.synced {
-            self.known.count_missing(self.next, self.announced)
+            self.known
+                .count_missing(self.next.max(self.news), self.announced)
         } else {
             0
         };

@@ -645,7 +645,7 @@ impl Writer {
             }
             let mut heartbeat = self.heartbeat(at, !ask, pushed);
             heartbeat.liveliness = assert;
-            if !self.send_heartbeat(at, &heartbeat, out, left) {
+            if !self.send_heartbeat(at, None, &heartbeat, out, left) {
                 return false;
             }
             if let Some(group) = self.groups.get_mut(at) {
@@ -658,8 +658,14 @@ impl Writer {
                 continue;
             };
             let (entity, start, group) = (reader.guid.entity, reader.start, reader.group);
+            // Heartbeats for all readers of its process begin lower: without
+            // the GAP it would take the difference for a loss.
+            let gap = (start > 1 && reader.acked == start).then(|| Run {
+                first: 1,
+                last: start - 1,
+            });
             let heartbeat = self.heartbeat_from(entity, start, false, pushed);
-            if !self.send_heartbeat(group, &heartbeat, out, left) {
+            if !self.send_heartbeat(group, gap, &heartbeat, out, left) {
                 return false;
             }
             if let Some(reader) = self.readers.get_mut(at) {
@@ -672,6 +678,7 @@ impl Writer {
     fn send_heartbeat(
         &mut self,
         group: usize,
+        gap: Option<Run>,
         heartbeat: &Heartbeat,
         out: &mut Outbox,
         left: &mut Left,
@@ -688,6 +695,15 @@ impl Writer {
             self.config.datagram_bytes_max,
         );
         message.info_destination(group.prefix);
+        if let Some(run) = gap.filter(|_| group.readers > 1) {
+            message.gap(&Gap::range(
+                heartbeat.reader,
+                heartbeat.writer,
+                SequenceNumber(run.first),
+                SequenceNumber(run.last),
+            ));
+            self.stats.gaps += 1;
+        }
         message.heartbeat(heartbeat);
         left.finish(message, &mut self.stats);
         self.stats.heartbeats += 1;
