@@ -414,7 +414,7 @@ fn decode_nodes(payload: &[u8]) -> Result<TheirNodes, DecodeError> {
 fn decode_with_gid(payload: &[u8], gid_bytes: usize) -> Result<(TheirNodes, usize), DecodeError> {
     let mut input = Decoder::from_payload(payload)?;
     let participant = gid(&mut input, gid_bytes)?.prefix;
-    let count = input.sequence_len(NODES_MAX, 16)?;
+    let count = input.sequence_len(16, NODES_MAX)?;
     let mut nodes = Vec::new();
     for _ in 0..count {
         let namespace = input.string(NAME_BYTES_MAX)?;
@@ -432,7 +432,7 @@ fn decode_with_gid(payload: &[u8], gid_bytes: usize) -> Result<(TheirNodes, usiz
 }
 
 fn gids(input: &mut Decoder<'_>, gid_bytes: usize) -> Result<Vec<Guid>, DecodeError> {
-    let count = input.sequence_len(ENDPOINTS_PER_NODE_MAX, gid_bytes)?;
+    let count = input.sequence_len(gid_bytes, ENDPOINTS_PER_NODE_MAX)?;
     let mut list = Vec::new();
     for _ in 0..count {
         list.push(gid(input, gid_bytes)?);
