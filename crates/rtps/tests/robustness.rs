@@ -120,7 +120,7 @@ fn every_byte_changed() {
     for mut message in shapes {
         for at in 0..message.len() {
             let before = message[at];
-            for change in [0x01, 0x80, 0xff] {
+            for change in [0x01, 0xff] {
                 message[at] = before ^ change;
                 read_all(&message);
             }
@@ -134,7 +134,7 @@ fn lengths_and_counts_of_every_size() {
     for mut message in shapes() {
         for at in (0..message.len().saturating_sub(4)).step_by(4) {
             let before: [u8; 4] = message[at..at + 4].try_into().unwrap();
-            for word in [0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_fffc, 0xffff_ffff_u32] {
+            for word in [0, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff_u32] {
                 message[at..at + 4].copy_from_slice(&word.to_le_bytes());
                 read_all(&message);
             }

@@ -15,6 +15,7 @@ pub struct Captured {
 }
 
 /// Every scenario, by file name.
+#[allow(dead_code, reason = "not every test needs all of them")]
 pub const SCENARIOS: [&str; 14] = [
     "cyclone-action",
     "cyclone-chatter",
