@@ -77,6 +77,7 @@ impl Core {
     /// A turn that never sleeps, for the helper and for simulations. Returns
     /// how many datagrams were handled.
     pub fn turn_now(&self, state: &mut DriverState) -> usize {
+        self.transport.wait(Some(Duration::ZERO));
         let now = self.env.now();
         self.fire_deadlines(now);
         self.receive(state, now, &self.idle_queue)

@@ -1,0 +1,179 @@
+//! Nodes of one process and of several participants talk, on this host only.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use pteros::interfaces::std_msgs::msg::String as Text;
+use pteros::prelude::*;
+use pteros::{EndpointEvent, Path, PolicyId};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn text(n: usize) -> Text {
+    Text {
+        data: format!("Hello World: {n}"),
+    }
+}
+
+#[test]
+fn two_participants_of_one_host_hear_each_other_over_udp() {
+    let a = Context::with_options(ContextOptions::local(101)).unwrap();
+    let b = Context::with_options(ContextOptions::local(101)).unwrap();
+    let talker = a.node("talker").unwrap();
+    let listener = b.node("listener").unwrap();
+    let publisher = talker
+        .create_publisher::<Text>("chatter", QosProfile::default())
+        .unwrap();
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let sink = heard.clone();
+    let subscription = listener
+        .create_subscription::<Text>("chatter", QosProfile::default(), move |sample| {
+            assert_eq!(sample.info().path, Path::Network);
+            sink.lock().unwrap().push(sample.data.clone());
+        })
+        .unwrap();
+    assert!(publisher.wait_for_matched(1, PATIENCE));
+    assert!(subscription.wait_for_matched(1, PATIENCE));
+    for n in 0..10 {
+        publisher.publish(&text(n)).unwrap();
+    }
+    assert!(listener.spin_until(|| heard.lock().unwrap().len() == 10, PATIENCE));
+    assert_eq!(heard.lock().unwrap()[9], "Hello World: 9");
+    assert!(publisher.wait_for_all_acked(PATIENCE));
+}
+
+#[test]
+fn within_a_process_the_message_itself_is_handed_over() {
+    let context = Context::with_options(ContextOptions::local(102)).unwrap();
+    let node = context.node("both").unwrap();
+    let seen = Arc::new(AtomicUsize::new(0));
+    let sink = seen.clone();
+    let _subscription = node
+        .create_subscription::<Text>("chatter", 10, move |sample| {
+            assert_eq!(sample.info().path, Path::IntraProcess);
+            sink.store(std::ptr::from_ref(&*sample) as usize, Ordering::Relaxed);
+        })
+        .unwrap();
+    let publisher = node.create_publisher::<Text>("chatter", 10).unwrap();
+    let message = Arc::new(text(1));
+    publisher.publish_arc(message.clone()).unwrap();
+    assert!(node.spin_once(PATIENCE));
+    assert_eq!(
+        seen.load(Ordering::Relaxed),
+        std::ptr::from_ref(&*message) as usize
+    );
+    assert_eq!(publisher.counts().serialized, 0);
+}
+
+#[test]
+fn a_late_joiner_gets_the_last_samples_over_both_paths() {
+    let a = Context::with_options(ContextOptions::local(103)).unwrap();
+    let b = Context::with_options(ContextOptions::local(103)).unwrap();
+    let map = a.node("map").unwrap();
+    let latched = QosProfile::default().keep_last(3).transient_local();
+    let publisher = map.create_publisher::<Text>("map", &latched).unwrap();
+    for n in 0..5 {
+        publisher.publish(&text(n)).unwrap();
+    }
+    for context in [&a, &b] {
+        let node = context.node("late").unwrap();
+        let late = node
+            .create_polled_subscription::<Text>("map", &latched)
+            .unwrap();
+        for n in 2..5 {
+            let sample = late.take_timeout(PATIENCE).expect("a latched sample");
+            assert_eq!(*sample, text(n));
+        }
+        assert!(late.take().is_none());
+    }
+}
+
+#[test]
+fn qos_that_does_not_fit_is_told_on_both_sides() {
+    let a = Context::with_options(ContextOptions::local(104)).unwrap();
+    let b = Context::with_options(ContextOptions::local(104)).unwrap();
+    let talker = a.node("talker").unwrap();
+    let listener = b.node("listener").unwrap();
+    let publisher = talker
+        .create_publisher::<Text>("scan", QosProfile::sensor_data())
+        .unwrap();
+    let subscription = listener
+        .create_polled_subscription::<Text>("scan", QosProfile::default())
+        .unwrap();
+    let named = |event: Option<EndpointEvent>| {
+        matches!(event, Some(EndpointEvent::IncompatibleQos { policies, .. })
+            if policies == [PolicyId::Reliability])
+    };
+    let mut told = (false, false);
+    let graph = b.graph();
+    assert!(graph.wait_until(PATIENCE, || {
+        told.0 |= named(publisher.take_event());
+        told.1 |= named(subscription.take_event());
+        told == (true, true)
+    }));
+    assert_eq!(publisher.matched_count(), 0);
+    let why = graph.why("/scan");
+    assert!(format!("{why:?}").contains("RELIABILITY"), "{why:?}");
+}
+
+#[test]
+fn the_graph_knows_nodes_topics_and_who_left() {
+    let a = Context::with_options(ContextOptions::local(105)).unwrap();
+    let b = Context::with_options(ContextOptions::local(105)).unwrap();
+    let graph = b.graph();
+    let node = a
+        .node_with(NodeOptions::new("talker").namespace("/robot1"))
+        .unwrap();
+    let publisher = node.create_publisher::<Text>("chatter", 10).unwrap();
+    let names = || -> Vec<String> {
+        let nodes = graph.nodes();
+        nodes.iter().map(|n| n.fully_qualified_name()).collect()
+    };
+    assert!(graph.wait_until(PATIENCE, || names() == ["/robot1/talker"]
+        && !graph.publishers("/robot1/chatter").is_empty()
+        && graph.publishers("/robot1/chatter")[0].node_name.is_some()));
+    let info = &graph.publishers("/robot1/chatter")[0];
+    assert_eq!(info.topic_type, "std_msgs/msg/String");
+    assert_eq!(info.type_hash, Some(Text::TYPE_HASH));
+    assert_eq!(info.node_name.as_deref(), Some("talker"));
+    drop(publisher);
+    assert!(graph.wait_until(PATIENCE, || graph.topics().is_empty()));
+    drop(node);
+    assert!(graph.wait_until(PATIENCE, || names().is_empty()));
+    drop(a);
+    // Its goodbye, not its lease, ends it.
+    assert!(graph.wait_until(PATIENCE, || graph.nodes().is_empty()));
+}
+
+#[test]
+fn timers_tick_and_large_messages_arrive_whole() {
+    use pteros::interfaces::sensor_msgs::msg::Image;
+    let a = Context::with_options(ContextOptions::local(106)).unwrap();
+    let b = Context::with_options(ContextOptions::local(106)).unwrap();
+    let camera = a.node("camera").unwrap();
+    let viewer = b.node("viewer").unwrap();
+    let publisher = camera.create_publisher::<Image>("image", 5).unwrap();
+    let subscription = viewer
+        .create_polled_subscription::<Image>("image", 5)
+        .unwrap();
+    assert!(publisher.wait_for_matched(1, PATIENCE));
+    assert!(subscription.wait_for_matched(1, PATIENCE));
+    let image = Image {
+        height: 1080,
+        width: 1920,
+        data: (0..4_000_000_u32).map(|n| (n % 251) as u8).collect(),
+        ..Image::default()
+    };
+    let sent = image.clone();
+    let _timer = camera
+        .create_one_shot_timer(Duration::from_millis(1), move || {
+            publisher.publish(&sent).unwrap();
+        })
+        .unwrap();
+    let got = std::thread::scope(|scope| {
+        scope.spawn(|| camera.spin_until(|| false, Duration::from_secs(2)));
+        subscription.take_timeout(PATIENCE).expect("the image")
+    });
+    assert!(*got == image, "the image arrived changed");
+}
