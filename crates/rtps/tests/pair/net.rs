@@ -1,6 +1,8 @@
 //! A network on fake time: datagrams between locators, with latency, an MTU,
 //! seeded faults, and rules for single named datagrams.
 
+use std::collections::BTreeMap;
+
 use pteros_rtps::id::GuidPrefix;
 use pteros_rtps::locator::Locator;
 use pteros_rtps::outbox::Outbox;
@@ -126,13 +128,6 @@ pub struct Faults {
     pub jitter: Duration,
 }
 
-struct Flight {
-    at: Instant,
-    order: u64,
-    to: Locator,
-    bytes: Vec<u8>,
-}
-
 pub struct Net {
     pub now: Instant,
     pub latency: Duration,
@@ -143,7 +138,8 @@ pub struct Net {
     pub bytes_sent: usize,
     /// Heartbeats are cut out of datagrams before they fly.
     pub strip_heartbeats: bool,
-    flights: Vec<Flight>,
+    /// By arrival, then by departure.
+    flights: BTreeMap<(Instant, u64), (Locator, Vec<u8>)>,
     rules: Vec<Rule>,
     random: Random,
     order: u64,
@@ -160,7 +156,7 @@ impl Net {
             log: Vec::new(),
             bytes_sent: 0,
             strip_heartbeats: false,
-            flights: Vec::new(),
+            flights: BTreeMap::new(),
             rules: Vec::new(),
             random: Random::new(seed),
             order: 0,
@@ -245,33 +241,20 @@ impl Net {
             .random
             .below(self.faults.jitter.as_nanos().unsigned_abs() + 1);
         self.order += 1;
-        self.flights.push(Flight {
-            at: self
-                .now
-                .after(self.latency)
-                .after(extra)
-                .after(Duration::from_nanos(i64::try_from(jitter).unwrap())),
-            order: self.order,
-            to,
-            bytes: bytes.to_vec(),
-        });
+        let jitter = Duration::from_nanos(i64::try_from(jitter).unwrap());
+        let at = self.now.after(self.latency).after(extra).after(jitter);
+        self.flights.insert((at, self.order), (to, bytes.to_vec()));
     }
 
     /// When the next datagram arrives.
     pub fn next_arrival(&self) -> Option<Instant> {
-        self.flights.iter().map(|flight| flight.at).min()
+        self.flights.keys().next().map(|(at, _)| *at)
     }
 
     /// The next datagram that has arrived by now.
     pub fn receive(&mut self) -> Option<(Locator, Vec<u8>)> {
-        let (at, _) = self
-            .flights
-            .iter()
-            .enumerate()
-            .filter(|(_, flight)| flight.at <= self.now)
-            .min_by_key(|(_, flight)| (flight.at, flight.order))?;
-        let flight = self.flights.swap_remove(at);
-        Some((flight.to, flight.bytes))
+        self.next_arrival().filter(|at| *at <= self.now)?;
+        self.flights.pop_first().map(|(_, flight)| flight)
     }
 
     /// How many datagrams said something like this so far.
