@@ -221,7 +221,8 @@ fn rust(path: &str, text: &str, add: &mut impl FnMut(usize, String)) {
         .iter()
         .position(|line| line.starts_with("#[cfg(test)]"))
         .unwrap_or(lines.len());
-    if tests_from > FILE_LINES_MAX && !generated {
+    let is_test_file = path.contains("/tests/") || path.ends_with("tests.rs");
+    if tests_from > FILE_LINES_MAX && !generated && !is_test_file {
         add(
             FILE_LINES_MAX,
             format!(
@@ -229,7 +230,6 @@ fn rust(path: &str, text: &str, add: &mut impl FnMut(usize, String)) {
             ),
         );
     }
-    let is_test_file = path.contains("/tests/") || path.ends_with("tests.rs");
     for (index, line) in lines.iter().enumerate() {
         let code = code_of(line);
         if !UNSAFE_FILES.contains(&path) && is_unsafe(code) {
