@@ -18,6 +18,15 @@ use std::time::{Duration, Instant};
 /// Where the peers' programs are; set by `cargo xtask test`.
 pub const FOLDER_VARIABLE: &str = "PTEROS_PEERS";
 
+/// What `cargo xtask namespace` says of the network it made.
+const NETWORK_VARIABLE: &str = "PTEROS_PRIVATE_NETWORK";
+
+/// Cyclone 0.10 finds unicast on loopback by itself, Cyclone 11 must be told.
+const CYCLONE_WITHOUT_MULTICAST: &str = "<General><AllowMulticast>false</AllowMulticast></General>\
+     <Discovery><ParticipantIndex>auto</ParticipantIndex>\
+     <MaxAutoParticipantIndex>32</MaxAutoParticipantIndex>\
+     <Peers><Peer Address=\"127.0.0.1\"/></Peers></Discovery>";
+
 /// A running peer.
 pub struct Peer {
     name: String,
@@ -44,7 +53,13 @@ impl Peer {
         let name = program
             .file_name()
             .map_or_else(String::new, |n| n.to_string_lossy().into());
-        let mut child = Command::new(program)
+        let mut command = Command::new(program);
+        if std::env::var(NETWORK_VARIABLE).is_ok_and(|kind| kind == "no-multicast")
+            && std::env::var_os("CYCLONEDDS_URI").is_none()
+        {
+            command.env("CYCLONEDDS_URI", CYCLONE_WITHOUT_MULTICAST);
+        }
+        let mut child = command
             .args(options.split_whitespace())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
