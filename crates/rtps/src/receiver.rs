@@ -106,7 +106,7 @@ impl<'a> MessageReader<'a> {
             Submessage::InfoTimestamp(timestamp) => self.source.timestamp = *timestamp,
             Submessage::InfoDestination(prefix) => self.source.destination = *prefix,
             Submessage::InfoSource(info) => {
-                // §8.3.8.12: what held for the old source holds no longer.
+                // §8.3.8.10: what held for the old source holds no longer.
                 self.source = Source {
                     prefix: info.prefix,
                     version: info.version,

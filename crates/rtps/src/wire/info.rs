@@ -1,5 +1,5 @@
 //! The INFO submessages, which say something about those that follow
-//! (RTPS 2.5 §8.3.8.9–12, §9.4.5.9–12, §9.4.5.15).
+//! (RTPS 2.5 §8.3.8.8–11, §9.4.5.9–12, §9.4.5.15).
 
 use alloc::vec::Vec;
 

@@ -1,5 +1,5 @@
 //! NACK_FRAG: which fragments of a change a reader lacks
-//! (RTPS 2.5 §8.3.8.10, §9.4.5.14).
+//! (RTPS 2.5 §8.3.8.12, §9.4.5.14).
 
 use alloc::vec::Vec;
 

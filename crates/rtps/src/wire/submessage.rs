@@ -85,7 +85,8 @@ pub enum Submessage<'a> {
     Pad,
     /// Protected content, as it came (DDS Security 1.1 §9.5.3.3).
     Secure(SecureKind, &'a [u8]),
-    /// Another vendor's or a later version's; its id.
+    /// Another vendor's, or a later version's such as HEADER_EXTENSION, whose
+    /// contents nobody needs; its id.
     Unknown(u8),
 }
 
