@@ -30,7 +30,8 @@ pub struct WriterStats {
     pub suppressed: u64,
     /// Submessages of readers that are not matched.
     pub unknown_readers: u64,
-    /// Samples that KEEP_LAST replaced before every reliable reader had them.
+    /// Samples that KEEP_LAST replaced before every reliable reader had
+    /// acknowledged them; most often they had arrived.
     pub overwritten: u64,
     /// Samples whose lifespan ended.
     pub expired: u64,

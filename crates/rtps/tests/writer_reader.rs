@@ -300,6 +300,19 @@ fn a_blocked_writer_asks_at_once() {
 }
 
 #[test]
+fn a_blocked_application_that_tries_again_and_again_makes_no_traffic() {
+    let (mut pair, w, _) = joined(keep_all(4), reliable());
+    pair.net.drop_next(10_000, is_acknack);
+    pair.write_many(w, 4);
+    for _ in 0..1_000 {
+        assert!(pair.try_write(w, NewChange::default()).is_err());
+        pair.run(Duration::from_micros(10));
+    }
+    let heartbeats = pair.net.count(is_heartbeat);
+    assert!(heartbeats < 10, "{heartbeats} heartbeats in 10 ms");
+}
+
+#[test]
 fn a_writer_whose_only_slow_reader_goes_away_can_write_again() {
     let (mut pair, w, r) = joined(keep_all(2), reliable());
     pair.net.faults.loss_percent = 100;
@@ -576,6 +589,27 @@ fn numbers_given_to_local_readers_only_are_declared_irrelevant() {
     assert_eq!(lost(&pair, r), 0);
 }
 
+#[test]
+fn a_destination_used_again_is_not_told_of_its_past() {
+    let mut pair = Pair::new();
+    let w = pair.writer(0, latched(20));
+    let elsewhere = pair.reader(2, latched(20));
+    let first = pair.reader(1, latched(20));
+    pair.join(w, elsewhere);
+    pair.join(w, first);
+    pair.write_for(w, elsewhere, &[0; 4]);
+    pair.run_ms(50);
+    let guid = pair.guid(first);
+    pair.writers[w.0].machine.unmatch_reader(guid);
+    pair.write_many(w, 3);
+    let second = pair.reader(1, latched(20));
+    pair.join(w, second);
+    pair.write_for(w, elsewhere, &[0; 4]);
+    pair.write_many(w, 1);
+    pair.run_ms(100);
+    assert_eq!(pair.numbers(second), [2, 3, 4, 6]);
+}
+
 // --- Fragments ---------------------------------------------------------------
 
 fn image(bytes: usize) -> Vec<u8> {
@@ -680,6 +714,18 @@ fn large_samples_arrive_under_loss_on_best_effort_too_or_are_counted() {
     assert_eq!(received + lost(&pair, r), 201);
     let whole = &pair.readers[r.0].received[..received as usize - 1];
     assert!(whole.iter().all(|change| change.payload == image(20_000)));
+}
+
+#[test]
+fn a_burst_whose_end_is_lost_is_asked_for_within_three_milliseconds() {
+    let (mut pair, w, r) = joined(reliable(), reliable());
+    let picture = image(1_000_000);
+    pair.net
+        .drop_next(300, |s| matches!(s, Said::Frag(1, number) if *number > 445));
+    pair.write(w, &picture);
+    pair.run_ms(4);
+    assert_eq!(pair.readers[r.0].received[0].payload, picture);
+    assert_eq!(pair.writers[w.0].machine.stats().fragments_resent, 299 + 1);
 }
 
 // --- Lifespan, deadline, liveliness --------------------------------------------

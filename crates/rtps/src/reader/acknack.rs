@@ -45,11 +45,7 @@ impl WriterProxy {
         }
         // What was asked for a moment ago may be on its way.
         self.nack.only_news = is_final && !old;
-        if config.response_delay == Duration::ZERO {
-            self.respond = true;
-        } else {
-            self.nack.at = self.nack.at.min(now.after(config.response_delay));
-        }
+        self.respond = true;
     }
 
     /// Keeps the timer in step with what is missing.

@@ -41,12 +41,10 @@ impl ReaderConfig {
     }
 }
 
-/// When a reliable reader asks for what is missing.
+/// When a reliable reader asks for what is missing. Heartbeats are answered at
+/// once (RTPS 2.5 §8.4.10.1 allows a heartbeatResponseDelay; ours is zero).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NackConfig {
-    /// How long a heartbeat's answer is held back (RTPS 2.5 §8.4.10.1,
-    /// heartbeatResponseDelay).
-    pub response_delay: Duration,
     /// After a gap seen without heartbeat: datagrams may have overtaken each
     /// other, so the request waits this long.
     pub gap_delay: Duration,
@@ -67,7 +65,6 @@ pub struct NackConfig {
 impl Default for NackConfig {
     fn default() -> Self {
         Self {
-            response_delay: Duration::ZERO,
             gap_delay: Duration::from_millis(5),
             suppression: Duration::from_millis(5),
             first: Duration::from_millis(20),

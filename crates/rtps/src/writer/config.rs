@@ -83,6 +83,9 @@ pub struct HeartbeatConfig {
     pub ack_samples: u32,
     /// ... or so many bytes; otherwise readers answer only to report losses.
     pub ack_bytes: usize,
+    /// After a sample of `ack_bytes` or more, in place of `first`: a burst
+    /// that overruns a receiver's buffer loses its end, heartbeat included.
+    pub after_large: Duration,
 }
 
 impl Default for HeartbeatConfig {
@@ -92,6 +95,7 @@ impl Default for HeartbeatConfig {
             max: Duration::from_millis(200),
             ack_samples: 32,
             ack_bytes: 256 << 10,
+            after_large: Duration::from_micros(2_500),
         }
     }
 }

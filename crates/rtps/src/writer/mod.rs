@@ -128,6 +128,8 @@ pub struct Writer {
     has_debts: bool,
     /// A write was refused and no room has been found since.
     blocked: bool,
+    /// Endings of instances are kept although every matched reader has them.
+    holds_endings: bool,
     all_acked: bool,
     timers: Timers<5>,
     lease_lost: bool,
@@ -177,6 +179,7 @@ impl Writer {
             unasked_bytes: 0,
             has_debts: false,
             blocked: false,
+            holds_endings: false,
             all_acked: true,
             timers: Timers::new(),
             lease_lost: false,
@@ -347,10 +350,12 @@ impl Writer {
         {
             let sequence = first.sequence;
             if keep_all && self.reliable_readers > 0 && !self.is_settled(first) {
+                if !self.blocked {
+                    // Ask now, but not again with every attempt.
+                    self.timers.set_no_later(TIMER_HEARTBEAT, now);
+                }
                 self.blocked = true;
                 self.stats.blocked += 1;
-                // Ask now; every answer may free a place.
-                self.timers.set_no_later(TIMER_HEARTBEAT, now);
                 return Err(WriteError::WouldBlock {
                     samples: self.history.len(),
                     samples_max,
@@ -376,6 +381,13 @@ impl Writer {
         self.history.remove(sequence);
     }
 
+    /// Keeps endings of instances for readers that may come back with what they
+    /// knew before: discovery asks for it after losing a peer by its lease.
+    pub(crate) fn hold_endings(&mut self, hold: bool) {
+        self.holds_endings = hold;
+        self.prune();
+    }
+
     /// Whether nobody matched needs the change any more: it was pushed, and
     /// every reliable reader it is meant for has acknowledged it.
     fn is_settled(&self, change: &Change) -> bool {
@@ -396,7 +408,7 @@ impl Writer {
             {
                 self.history.pop_first();
             }
-        } else if self.history.has_endings() {
+        } else if self.history.has_endings() && !self.holds_endings {
             // An instance that ended concerns no late joiner.
             let ended: Vec<SequenceNumber> = self
                 .history
@@ -545,6 +557,11 @@ impl Writer {
             group.reliable += usize::from(reader.reliable);
             group.start = group.start.min(reader.start);
             self.reliable_readers += usize::from(reader.reliable);
+        }
+        for group in self.groups.iter_mut().filter(|group| group.readers == 0) {
+            // Whoever comes here next is told nothing of what was before.
+            group.skipped = None;
+            group.heartbeat_due = false;
         }
         while self.groups.last().is_some_and(|group| group.readers == 0) {
             self.groups.pop();

@@ -311,8 +311,12 @@ impl Writer {
         if ask {
             self.unasked_samples = 0;
             self.unasked_bytes = 0;
-            let next = now.after(self.config.heartbeat.first);
-            self.timers.set(super::TIMER_HEARTBEAT, next);
+            let pause = if bytes >= self.config.heartbeat.ack_bytes {
+                self.config.heartbeat.after_large
+            } else {
+                self.config.heartbeat.first
+            };
+            self.timers.set(super::TIMER_HEARTBEAT, now.after(pause));
         }
         ask
     }
