@@ -76,6 +76,11 @@ impl Channel {
         self.reader.unmatch_writer(prefix.with(self.writer_id));
     }
 
+    /// Keeps what is gone for those who may come back and still believe in it.
+    pub(crate) fn hold_endings(&mut self, hold: bool) {
+        self.writer.hold_endings(hold);
+    }
+
     /// The peer is reached elsewhere now.
     pub(crate) fn reroute(&mut self, prefix: GuidPrefix, route: &Route) {
         self.writer

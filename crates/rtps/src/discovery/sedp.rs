@@ -60,6 +60,12 @@ impl Sedp {
             .dispose(now, guid.to_bytes(), key_only);
     }
 
+    /// Keeps what is gone for those who may come back and still believe in it.
+    pub(crate) fn hold_endings(&mut self, hold: bool) {
+        self.publications.hold_endings(hold);
+        self.subscriptions.hold_endings(hold);
+    }
+
     fn channel_of(&mut self, guid: Guid) -> &mut Channel {
         if guid.entity.is_writer() {
             &mut self.publications

@@ -22,6 +22,7 @@ mod endpoints;
 mod event;
 mod pairing;
 mod peer;
+mod tombstone;
 
 pub use config::{ParticipantConfig, ParticipantLimits, ParticipantStats};
 pub use event::{LostReason, ParticipantEvent};
@@ -48,6 +49,7 @@ use crate::wire::Submessage;
 use candidate::Candidates;
 use endpoints::Endpoints;
 use peer::Peers;
+use tombstone::Tombstones;
 
 /// One participant's discovery, without IO. See the module for how to drive it.
 pub struct Participant {
@@ -59,6 +61,7 @@ pub struct Participant {
     candidates: Candidates,
     peers: Peers,
     leases: Leases,
+    tombstones: Tombstones,
     sedp: Sedp,
     wlp: Wlp,
     locals: Endpoints,
@@ -78,6 +81,7 @@ impl Participant {
             candidates: Candidates::default(),
             peers: Peers::default(),
             leases: Leases::default(),
+            tombstones: Tombstones::default(),
             sedp: Sedp::new(config.prefix),
             wlp: Wlp::new(config.prefix),
             locals: Endpoints::default(),
@@ -150,8 +154,11 @@ impl Participant {
     /// Lets time pass. Early and repeated calls do nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
         for prefix in self.leases.take_expired(now) {
+            self.tombstones.raise(now, prefix);
             self.lose(prefix, LostReason::LeaseExpired);
         }
+        self.tombstones.expire(now);
+        self.sedp.hold_endings(!self.tombstones.is_empty());
         for prefix in self.peers.take_silent_suspects(now, &self.leases) {
             self.lose(prefix, LostReason::Replaced);
         }
@@ -171,6 +178,7 @@ impl Participant {
             self.candidates.next_timeout(&self.config.limits),
             self.leases.next_timeout(),
             self.peers.next_timeout(),
+            self.tombstones.next_timeout(),
             self.wlp.next_timeout(),
             self.wlp.channel.next_timeout(),
             self.sedp.publications.next_timeout(),

@@ -22,6 +22,8 @@ impl Participant {
         self.sedp.subscriptions.meet(now, &data, &peer.metatraffic);
         self.wlp.channel.meet(now, &data, &peer.metatraffic);
         self.peers.insert(now, peer);
+        // From here on its reader's acknowledgements keep what it has to hear.
+        self.tombstones.lower(data.prefix);
         self.events
             .push_back(ParticipantEvent::ParticipantDiscovered(data));
     }
@@ -32,6 +34,10 @@ impl Participant {
         if self.peers.remove(prefix).is_none() {
             return;
         }
+        if reason != LostReason::LeaseExpired {
+            self.tombstones.lower(prefix);
+        }
+        self.sedp.hold_endings(!self.tombstones.is_empty());
         self.sedp.publications.part(prefix);
         self.sedp.subscriptions.part(prefix);
         self.wlp.channel.part(prefix);
