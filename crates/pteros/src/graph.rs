@@ -319,15 +319,15 @@ impl Graph {
             return blocked;
         }
         let mut verdicts = vec![self.match_verdict(publisher, subscription)];
-        if let (Some(ours), Some(theirs)) = (publisher.type_hash, subscription.type_hash) {
-            if ours != theirs {
-                verdicts.push(Verdict::Pending {
+        if let (Some(ours), Some(theirs)) = (publisher.type_hash, subscription.type_hash)
+            && ours != theirs
+        {
+            verdicts.push(Verdict::Pending {
                     reason: format!(
                         "the type hashes differ ({ours} and {theirs}): the two were built from different definitions of {}",
                         publisher.topic_type
                     ),
                 });
-            }
         }
         verdicts
     }

@@ -231,6 +231,11 @@ impl Core {
         &self.options
     }
 
+    /// Its index on this host, which chose its ports.
+    pub fn participant_index(&self) -> u32 {
+        self.participant_index
+    }
+
     /// What the operator should know about the sockets (clamped buffers …).
     pub fn advice(&self) -> &[String] {
         &self.advice

@@ -60,12 +60,12 @@ impl Core {
             renewed,
         } = inbox;
         let bytes = buffer.get(..received.len).unwrap_or_default();
-        let Ok(mut message) = MessageReader::new(bytes, self.prefix) else {
+        let Ok(message) = MessageReader::new(bytes, self.prefix) else {
             self.counters.malformed.fetch_add(1, Ordering::Relaxed);
             return;
         };
         let mut builtin = false;
-        while let Some((source, submessage)) = message.next() {
+        for (source, submessage) in message {
             if source.prefix == self.prefix {
                 continue;
             }

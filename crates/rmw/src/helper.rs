@@ -230,10 +230,10 @@ impl Charge {
     }
 
     fn drive(&mut self, poller: &Poller, core: &Arc<Core>, nap: Nap) -> Nap {
-        if !self.adopted {
-            if let Some(fd) = core.transport.descriptor() {
-                self.adopted = poller.add(fd, self.token).is_ok();
-            }
+        if !self.adopted
+            && let Some(fd) = core.transport.descriptor()
+        {
+            self.adopted = poller.add(fd, self.token).is_ok();
         }
         core.drive_for_others(ROUNDS_MAX);
         let next = core.sleep_on_behalf();
@@ -245,10 +245,10 @@ impl Charge {
     }
 
     fn release(&mut self, poller: &Poller, core: &Core) {
-        if std::mem::take(&mut self.adopted) {
-            if let Some(fd) = core.transport.descriptor() {
-                let _ = poller.remove(fd.as_fd());
-            }
+        if std::mem::take(&mut self.adopted)
+            && let Some(fd) = core.transport.descriptor()
+        {
+            let _ = poller.remove(fd.as_fd());
         }
     }
 }

@@ -223,10 +223,10 @@ impl WriterEndpoint {
     }
 
     fn body_for(&self, wants: Wants, message: &mut dyn Outgoing) -> Body {
-        if wants == Wants::Type(message.message_type()) {
-            if let Some(shared) = message.shared() {
-                return Body::Shared(shared);
-            }
+        if wants == Wants::Type(message.message_type())
+            && let Some(shared) = message.shared()
+        {
+            return Body::Shared(shared);
         }
         Body::Serialized(message.serialized())
     }
