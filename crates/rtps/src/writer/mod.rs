@@ -384,8 +384,10 @@ impl Writer {
     /// Keeps endings of instances for readers that may come back with what they
     /// knew before: discovery asks for it after losing a peer by its lease.
     pub(crate) fn hold_endings(&mut self, hold: bool) {
-        self.holds_endings = hold;
-        self.prune();
+        if self.holds_endings != hold {
+            self.holds_endings = hold;
+            self.prune();
+        }
     }
 
     /// Whether nobody matched needs the change any more: it was pushed, and
