@@ -17,6 +17,10 @@ use crate::wire::{AckNack, FragmentSet, NackFrag, SequenceSet};
 /// A heartbeat whose count does not grow is a repeat, unless the writer has
 /// been silent this long: then it has forgotten us and counts anew.
 const COUNT_MEMORY: Duration = Duration::from_millis(500);
+/// After so many requests that brought nothing, heartbeats no longer speed the
+/// next one up. Without this, a number that never comes (refused here for want
+/// of room, or claimed by a liar) would be asked for at network speed.
+const FRUITLESS_MAX: u32 = 3;
 /// Samples in pieces asked for at a time; as many as are kept by default.
 const NACK_FRAGS_MAX: usize = 8;
 
@@ -66,21 +70,23 @@ impl WriterProxy {
         self.respond || self.nack.at <= now
     }
 
-    /// The ACKNACK that tells the present state, and sets the timers for the
-    /// next one.
+    /// The ACKNACK that tells the present state, and whether it asks for what
+    /// is missing. Sets the timer for the next one.
     fn acknack(
         &mut self,
         now: Instant,
         reader: EntityId,
         full: bool,
         config: &NackConfig,
-    ) -> AckNack {
+    ) -> (AckNack, bool) {
         let base = self.first_missing();
         let mut state = SequenceSet::empty(SequenceNumber(base));
         let mut requested = self.nack.requested;
-        if self.synced && !full {
+        let timer_due = self.nack.at <= now;
+        let asks = self.synced && !full && (timer_due || self.nack.fruitless <= FRUITLESS_MAX);
+        if asks {
             let last = self.announced.min(base.saturating_add(255));
-            let from = if self.nack.only_news && self.nack.at > now {
+            let from = if self.nack.only_news && !timer_due {
                 requested.saturating_add(1)
             } else {
                 base
@@ -99,25 +105,33 @@ impl WriterProxy {
         } else {
             config.introduction_max
         };
+        if self.arrivals != self.nack.arrivals_seen {
+            self.nack.arrivals_seen = self.arrivals;
+            self.nack.fruitless = 0;
+            self.nack.period = config.first;
+        } else if asks && waits {
+            self.nack.fruitless = self.nack.fruitless.saturating_add(1);
+        }
         self.respond = false;
         self.nack.only_news = false;
-        self.nack.sent_at = now;
         self.nack.requested = requested;
-        self.nack.at = if waits {
-            now.after(self.nack.period)
-        } else {
-            Instant::FAR_FUTURE
-        };
-        self.nack.period = self.nack.period.times(2).min(period_max);
+        if !waits {
+            self.nack.at = Instant::FAR_FUTURE;
+        } else if asks || !self.synced || timer_due {
+            self.nack.sent_at = now;
+            self.nack.at = now.after(self.nack.period);
+            self.nack.period = self.nack.period.times(2).min(period_max);
+        }
         self.acknack_count = self.acknack_count.wrapping_add(1);
-        AckNack {
+        let acknack = AckNack {
             reader,
             writer: self.guid.entity,
             state,
             count: self.acknack_count,
             // Before the first heartbeat we ask for one.
             is_final: self.synced,
-        }
+        };
+        (acknack, asks)
     }
 
     /// The request for missing fragments of one sample in pieces.
@@ -180,7 +194,7 @@ impl Reader {
             }
             let full = !self.ready.has_room();
             let reader = self.config.guid;
-            let acknack = proxy.acknack(now, reader.entity, full, &self.config.nack);
+            let (acknack, asks) = proxy.acknack(now, reader.entity, full, &self.config.nack);
             let mut message = out.begin(
                 reader.prefix,
                 &proxy.route.locators,
@@ -189,7 +203,7 @@ impl Reader {
             message.info_destination(guid.prefix);
             message.acknack(&acknack);
             self.stats.acknacks += 1;
-            if proxy.synced && !full {
+            if asks {
                 let (incomplete, count) = proxy.incomplete();
                 for sequence in incomplete.into_iter().take(count) {
                     if let Some(nack) = proxy.nack_frag(reader.entity, sequence)

@@ -219,6 +219,7 @@ impl Reader {
             }
             Assembly::Kept => {
                 self.stats.fragments += 1;
+                proxy.arrivals += 1;
                 if proxy.reliable {
                     proxy.announced = proxy.announced.max(data.sequence.0);
                     if data.sequence.0 == first_missing {

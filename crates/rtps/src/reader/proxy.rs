@@ -58,6 +58,10 @@ pub(super) struct Nack {
     pub sent_at: Instant,
     /// The next request leaves out what the last one asked for.
     pub only_news: bool,
+    /// How many requests in a row brought nothing.
+    pub fruitless: u32,
+    /// [`WriterProxy::arrivals`] when the last request was sent.
+    pub arrivals_seen: u64,
 }
 
 /// The queue of samples ready for the application, with its limit.
@@ -120,6 +124,8 @@ pub(super) struct WriterProxy {
     pub heartbeat_at: Instant,
     pub acknack_count: u32,
     pub nack_frag_count: u32,
+    /// Samples, fragments and gaps that told something new.
+    pub arrivals: u64,
     /// An ACKNACK is owed now.
     pub respond: bool,
     pub nack: Nack,
@@ -156,6 +162,7 @@ impl WriterProxy {
             heartbeat_at: Instant::ZERO,
             acknack_count: 0,
             nack_frag_count: 0,
+            arrivals: 0,
             respond: reliable,
             nack: Nack {
                 at: Instant::FAR_FUTURE,
@@ -163,6 +170,8 @@ impl WriterProxy {
                 requested: 0,
                 sent_at: Instant::ZERO,
                 only_news: false,
+                fruitless: 0,
+                arrivals_seen: 0,
             },
             introductions_left: if reliable {
                 reader.nack.introductions
@@ -213,6 +222,7 @@ impl WriterProxy {
             ready.changes.push_back(change);
             self.next = self.known.first_missing(number.saturating_add(1));
             self.known.remove_below(self.next);
+            self.arrivals += 1;
             return Taken::Delivered;
         }
         if !self.known.insert(number, number) {
@@ -226,6 +236,7 @@ impl WriterProxy {
                 return Taken::NoRoom;
             }
         }
+        self.arrivals += 1;
         self.drain(ready);
         if number < self.next {
             Taken::Delivered
@@ -349,6 +360,7 @@ impl WriterProxy {
         } else {
             self.known.insert(first, last)
         };
+        self.arrivals += u64::from(noted);
         self.drain(ready);
         noted
     }
