@@ -46,7 +46,7 @@ pub enum Noun {
     Demo(Demo),
     /// List, watch, publish and measure topics
     #[command(subcommand, arg_required_else_help = true)]
-    Topic(TopicVerb),
+    Topic(Box<TopicVerb>),
     /// List nodes and show what they offer
     #[command(subcommand, arg_required_else_help = true)]
     Node(NodeVerb),

@@ -5,7 +5,7 @@
 use crate::shared::Shared;
 use pteros::log::Severity;
 use std::fmt;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::FmtContext;
@@ -61,6 +61,7 @@ pub fn install(shared: &Shared) {
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .event_format(RosFormat)
         .try_init();
 }

@@ -50,7 +50,10 @@ impl Bandwidth {
             times: Window::new(self.window),
             sizes: Window::new(self.window),
         };
-        beat(&session, end, &mut flow, take, |flow| print(shared, flow))?;
+        let topic = [flow.listening.topic.clone()];
+        beat(&session, shared, &topic, end, &mut flow, take, |flow| {
+            print(shared, flow)
+        })?;
         if end.is_some() && flow.sizes.summary().is_none() {
             return nothing_heard(&topics);
         }

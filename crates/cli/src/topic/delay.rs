@@ -58,7 +58,10 @@ impl Delay {
             seconds: Window::new(self.window),
             is_new: false,
         };
-        beat(&session, end, &mut ages, take, |ages| print(shared, ages))?;
+        let topic = [ages.listening.topic.clone()];
+        beat(&session, shared, &topic, end, &mut ages, take, |ages| {
+            print(shared, ages)
+        })?;
         if end.is_some() && ages.seconds.summary().is_none() {
             return nothing_heard(&topics);
         }

@@ -2,6 +2,7 @@
 
 use super::info::offers;
 use super::known::{known_topic, only_type};
+use super::mismatch::Mismatches;
 use crate::interface::named::known_message;
 use crate::python_repr;
 use crate::qos_flags::QosFlags;
@@ -108,10 +109,12 @@ impl Echo {
 
         let end = self.timeout.map(|timeout| Instant::now() + timeout);
         let mut printer = Printer::new(&self, shared, message_type);
+        let mut mismatches = Mismatches::new(&graph, &topic);
         while !session.context.is_shut_down() {
             let now = Instant::now();
             let left = end.map_or(TURN, |end| end.saturating_duration_since(now).min(TURN));
             session.spin_once(left);
+            mismatches.report(shared.console);
             printer.report_lost(subscription.counts().lost);
             while let Ok(sample) = samples.try_recv() {
                 printer.print(&sample)?;

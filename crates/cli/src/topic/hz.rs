@@ -61,7 +61,11 @@ impl Hz {
             });
         }
         let print = |rates: &mut Vec<Rate>| print_rates(shared, rates);
-        beat(&session, end, &mut rates, take, print)?;
+        let topics: Vec<String> = rates
+            .iter()
+            .map(|rate| rate.listening.topic.clone())
+            .collect();
+        beat(&session, shared, &topics, end, &mut rates, take, print)?;
         if end.is_some() && rates.iter().all(|rate| rate.last.is_none()) {
             return nothing_heard(&self.topic_name);
         }

@@ -2,6 +2,7 @@
 //! hearing its raw messages, and a beat of one second for printing.
 
 use super::known::only_type;
+use super::mismatch::Mismatches;
 use crate::session::Session;
 use crate::shared::Shared;
 use anyhow::{Result, bail};
@@ -96,11 +97,18 @@ pub fn listen(
 /// and `print` once a second.
 pub fn beat<T>(
     session: &Session,
+    shared: &Shared,
+    topics: &[String],
     end: Option<Instant>,
     state: &mut T,
     mut take: impl FnMut(&mut T) -> Result<()>,
     mut print: impl FnMut(&mut T) -> Result<()>,
 ) -> Result<()> {
+    let graph = session.context.graph();
+    let mut mismatches: Vec<Mismatches<'_>> = topics
+        .iter()
+        .map(|topic| Mismatches::new(&graph, topic))
+        .collect();
     let mut next = Instant::now() + SECOND;
     while !session.context.is_shut_down() && !is_over(end) {
         let stop = end.map_or(next, |end| end.min(next));
@@ -108,6 +116,9 @@ pub fn beat<T>(
         take(state)?;
         if Instant::now() >= next {
             next += SECOND;
+            for mismatches in &mut mismatches {
+                mismatches.report(shared.console);
+            }
             print(state)?;
         }
     }

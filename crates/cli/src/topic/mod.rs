@@ -9,6 +9,7 @@ mod info;
 mod known;
 mod list;
 mod listening;
+mod mismatch;
 mod publish;
 mod stamps;
 mod type_of;
@@ -27,7 +28,7 @@ pub enum TopicVerb {
     /// Show a topic's type and its publishers and subscriptions
     Info(info::Info),
     /// Print the messages of a topic
-    Echo(echo::Echo),
+    Echo(Box<echo::Echo>),
     /// Publish messages on a topic
     Pub(Box<publish::Publish>),
     /// Measure how often messages come

@@ -1,5 +1,6 @@
 //! `pteros topic pub`.
 
+use super::mismatch::Mismatches;
 use crate::interface::named::known_message;
 use crate::python_repr;
 use crate::qos_flags::QosFlags;
@@ -73,11 +74,8 @@ impl Publish {
         let message_type = DynamicType::new(&library.describe(&type_name)?)?;
         let mut template = Template::from_yaml(&message_type, &self.yaml()?)?;
         let qos = self.qos.profile("default")?;
-        let times = if self.once { 1 } else { self.times };
-        let wanted = self
-            .wait_matching_subscriptions
-            .unwrap_or(usize::from(times != 0));
-        if wanted == 0 && self.max_wait_time_secs.is_some() {
+        let times = self.times();
+        if self.wanted() == 0 && self.max_wait_time_secs.is_some() {
             bail!(
                 "--max-wait-time-secs waits for nothing here: add --wait-matching-subscriptions N, --once or --times N"
             );
@@ -87,7 +85,9 @@ impl Publish {
         let publisher = session
             .node
             .create_dynamic_publisher(&topic, &message_type, qos)?;
-        self.wait_for_subscriptions(shared, &session, &publisher, wanted)?;
+        let graph = session.context.graph();
+        let mut mismatches = Mismatches::new(&graph, &topic);
+        self.wait_for_subscriptions(shared, &session, &publisher, &mut mismatches)?;
         if !shared.console.json {
             shared.console.line("publisher: beginning loop")?;
         }
@@ -115,6 +115,7 @@ impl Publish {
                 publisher.wait_for_all_acked(self.keep_alive);
                 break;
             }
+            mismatches.report(shared.console);
             next += period;
             spin_until(&session, next);
         }
@@ -138,8 +139,9 @@ impl Publish {
         shared: &Shared,
         session: &Session,
         publisher: &DynamicPublisher,
-        wanted: usize,
+        mismatches: &mut Mismatches<'_>,
     ) -> Result<()> {
+        let wanted = self.wanted();
         let started = Instant::now();
         let mut say_next = started;
         while publisher.matched_count() < wanted && !session.context.is_shut_down() {
@@ -162,8 +164,20 @@ impl Publish {
                 );
             }
             session.spin_once(Duration::from_millis(20));
+            mismatches.report(shared.console);
         }
         Ok(())
+    }
+
+    /// How many messages to send; 0 means without end.
+    fn times(&self) -> u64 {
+        if self.once { 1 } else { self.times }
+    }
+
+    /// How many subscriptions to wait for.
+    fn wanted(&self) -> usize {
+        self.wait_matching_subscriptions
+            .unwrap_or(usize::from(self.times() != 0))
     }
 }
 

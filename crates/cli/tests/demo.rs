@@ -1,0 +1,82 @@
+//! `pteros demo`: the first thing a user runs.
+
+mod support;
+
+use serde_json::Value;
+use support::{Domain, pteros};
+
+#[test]
+fn the_robot_flows_by_both_paths_and_ends_by_itself() {
+    let output = pteros()
+        .args(["demo", "--seconds", "3", "--json"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}{error}");
+    let end: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!(end["did_not_flow"], serde_json::json!([]));
+    let connections = end["connections"].as_array().unwrap();
+    for kind in ["LaserScan", "Image", "String"] {
+        for path in ["intra-process", "UDP"] {
+            let flows = connections.iter().any(|row| {
+                row["type"].as_str().unwrap().ends_with(kind)
+                    && row["path"] == path
+                    && row["count"].as_u64().unwrap() > 0
+                    && row["p95_ns"].as_u64().unwrap() >= row["p50_ns"].as_u64().unwrap()
+            });
+            assert!(flows, "{kind} by {path}: {end:#}");
+        }
+    }
+}
+
+#[test]
+fn plain_lines_end_with_what_to_try_next() {
+    let output = pteros()
+        .args(["demo", "--seconds", "2.5"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    assert!(!text.contains('\x1b'), "colour only on a terminal");
+    assert!(
+        text.contains("/camera/image_raw  sensor_msgs/Image"),
+        "{text}"
+    );
+    assert!(text.contains("All 8 connections flowed"), "{text}");
+    assert!(text.contains("demo talker"), "{text}");
+}
+
+#[test]
+fn nothing_survives_the_demo_however_it_ends() {
+    let domain = Domain::new();
+    for (signal, code) in [("INT", Some(130)), ("KILL", None)] {
+        let mut demo = domain.start("demo --seconds 60 --json");
+        assert!(demo.line().contains("connections"));
+        demo.signal(signal);
+        // Ends only when the children, who share standard error, have ended.
+        let answer = demo.wait();
+        assert_eq!(answer.code, code, "{}", answer.err);
+    }
+}
+
+#[test]
+fn the_listener_hears_the_talker_in_ros2s_words() {
+    let domain = Domain::new();
+    let mut listener = domain.start("demo listener -t 1");
+    let mut talker = domain.start("demo talker");
+    let said = talker.error_line();
+    assert!(said.starts_with("[INFO] ["), "{said}");
+    assert!(
+        said.ends_with("] [talker]: Publishing: 'Hello World: 1'"),
+        "{said}"
+    );
+    let heard = listener.error_line();
+    assert!(
+        heard.contains("] [listener]: I heard: [Hello World: "),
+        "{heard}"
+    );
+    listener.wait().ok();
+    talker.signal("INT");
+    talker.wait().ok();
+}

@@ -1,0 +1,246 @@
+//! `pteros topic` and `pteros node` on a running graph: separate processes, a
+//! domain for each test, loopback only.
+
+mod support;
+
+use std::time::{Duration, Instant};
+use support::{Domain, Running};
+
+/// A publisher of `Hello` twenty times a second, running.
+fn hello(domain: &Domain, more: &str) -> Running {
+    let words = format!("topic pub /chatter std_msgs/msg/String -r 20 -n greeter {more}");
+    let mut publisher = domain.start_with(words.trim_end(), "data: Hello");
+    assert_eq!(publisher.line(), "publisher: beginning loop");
+    publisher
+}
+
+#[test]
+fn a_running_graph_is_listed_within_half_a_second() {
+    let domain = Domain::new();
+    let _publisher = hello(&domain, "");
+    let mut best = Duration::MAX;
+    for _ in 0..3 {
+        let started = Instant::now();
+        assert_eq!(
+            domain.run("topic list -t").ok(),
+            "/chatter [std_msgs/msg/String]\n"
+        );
+        best = best.min(started.elapsed());
+    }
+    assert!(best < Duration::from_millis(500), "{best:?}");
+    assert_eq!(domain.run("topic list -c").ok(), "1\n");
+    assert_eq!(
+        domain.run("topic type /chatter").ok(),
+        "std_msgs/msg/String\n"
+    );
+    assert_eq!(domain.run("topic find std_msgs/String").ok(), "/chatter\n");
+    assert_eq!(domain.run("topic find std_msgs/msg/Bool -c").ok(), "0\n");
+}
+
+#[test]
+fn nodes_and_endpoints_are_described_as_in_ros2() {
+    let domain = Domain::new();
+    let _publisher = hello(&domain, "--qos-durability transient_local");
+    assert_eq!(domain.run("node list").ok(), "/greeter\n");
+    assert!(domain.run("node list -a").ok().contains("/_pteros_cli_"));
+    let node = domain.run("node info greeter").ok();
+    assert!(
+        node.starts_with(
+            "/greeter\n  Subscribers:\n\n  Publishers:\n    /chatter: std_msgs/msg/String\n"
+        ),
+        "{node}"
+    );
+    assert_eq!(
+        domain.run("topic info /chatter").ok(),
+        "Type: std_msgs/msg/String\nPublisher count: 1\nSubscription count: 0\n"
+    );
+    let verbose = domain.run("topic info -v /chatter").ok();
+    for line in [
+        "Node name: greeter\n",
+        "Node namespace: /\n",
+        "Topic type hash: RIHS01_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18\n",
+        "Endpoint type: PUBLISHER\n",
+        "  Durability: TRANSIENT_LOCAL\n",
+        "  Lifespan: Infinite\n",
+    ] {
+        assert!(verbose.contains(line), "{line}{verbose}");
+    }
+    let json = domain.run("topic info /chatter --json").json();
+    assert_eq!(json["publishers"][0]["qos"]["reliability"], "RELIABLE");
+}
+
+#[test]
+fn messages_are_echoed_in_every_form() {
+    let domain = Domain::new();
+    let _publisher = hello(&domain, "");
+    let echo = |flags: &str| {
+        domain
+            .run(&format!("topic echo /chatter --once {flags}"))
+            .ok()
+    };
+    assert_eq!(echo("std_msgs/msg/String"), "data: Hello\n---\n");
+    assert_eq!(echo("--field data"), "Hello\n---\n");
+    assert_eq!(echo("--csv"), "Hello\n");
+    assert_eq!(echo("--json"), "{\"data\":\"Hello\"}\n");
+    assert_eq!(echo("--no-str"), "data: '<string length: <5>>'\n---\n");
+    assert!(echo("--raw").starts_with("b'\\x00\\x01"));
+    assert!(echo("-i").contains("publication_sequence_number: "));
+}
+
+#[test]
+fn rates_and_bandwidths_are_measured_without_knowing_the_type() {
+    let domain = Domain::new();
+    let _publisher = hello(&domain, "");
+    let rate = last_line(&domain.run("topic hz /chatter --json --timeout 2.5").ok());
+    let hertz = rate["rate"].as_f64().unwrap();
+    assert!((15.0..25.0).contains(&hertz), "{rate}");
+    let bandwidth = last_line(&domain.run("topic bw /chatter --json --timeout 2.5").ok());
+    assert_eq!(bandwidth["mean_bytes"], 16.0);
+    let error = domain.run("topic delay /chatter --timeout 2").failed(1);
+    assert!(error.contains("no header"), "{error}");
+}
+
+#[test]
+fn stamps_are_filled_in_and_their_age_is_measured() {
+    let domain = Domain::new();
+    let words = "topic pub /pose geometry_msgs/msg/PoseStamped -r 20";
+    let mut publisher = domain.start_with(words, "{header: auto, pose: {position: {x: 1.5}}}");
+    publisher.line();
+    let age = last_line(&domain.run("topic delay /pose --json --timeout 2.5").ok());
+    let seconds = age["delay"].as_f64().unwrap();
+    assert!((0.0..0.5).contains(&seconds), "{age}");
+    let x = domain
+        .run("topic echo /pose --once --field pose.position.x")
+        .ok();
+    assert_eq!(x, "1.5\n---\n");
+}
+
+#[test]
+fn a_message_published_once_reaches_the_subscription_it_waited_for() {
+    let domain = Domain::new();
+    let mut echo = domain.start("topic echo /once std_msgs/msg/Int32 --once");
+    let sent = domain
+        .run_with("topic pub /once std_msgs/msg/Int32 --once", "data: 42")
+        .ok();
+    assert!(
+        sent.contains("publishing #1: std_msgs.msg.Int32(data=42)\n"),
+        "{sent}"
+    );
+    assert_eq!(echo.wait().ok(), "data: 42\n---\n");
+}
+
+#[test]
+fn why_names_the_policy_that_stands_between() {
+    let domain = Domain::new();
+    let _publisher = hello(&domain, "--qos-reliability best_effort");
+    let mut echo =
+        domain.start("topic echo /chatter std_msgs/msg/String --qos-reliability reliable -n picky");
+    let warning = echo.error_line();
+    assert!(warning.contains("/greeter is not received"), "{warning}");
+    assert!(
+        warning.contains("RELIABILITY: offered best effort, requested reliable"),
+        "{warning}"
+    );
+    let why = domain.run_until("topic why /chatter", |answer| {
+        answer.out.contains("no match")
+    });
+    assert_eq!(why.code, Some(1));
+    assert!(
+        why.out
+            .contains("/greeter -> /picky: no match, because of RELIABILITY"),
+        "{}",
+        why.out
+    );
+    assert!(why.out.contains("way out:"), "{}", why.out);
+}
+
+#[test]
+fn why_names_the_path_of_a_match() {
+    let domain = Domain::new();
+    let _publisher = hello(&domain, "");
+    let mut echo = domain.start("topic echo /chatter -n friend");
+    assert_eq!(echo.line(), "data: Hello");
+    let why = domain.run("topic why /chatter").ok();
+    assert!(why.contains("/greeter -> /friend: match, by UDP"), "{why}");
+}
+
+#[test]
+fn ros_arguments_rename_node_namespace_and_topic() {
+    let domain = Domain::new();
+    let last = "data: Hello";
+    let mut command = domain.command("topic pub chatter std_msgs/msg/String -r 20".split(' '));
+    command
+        .arg(last)
+        .args("--ros-args -r __ns:=/robot -r __node:=voice -r chatter:=speech".split(' '));
+    let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+    let nodes = domain.run_until("node list", |answer| !answer.out.is_empty());
+    let topics = domain.run("topic list");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(nodes.ok(), "/robot/voice\n");
+    assert_eq!(topics.ok(), "/robot/speech\n");
+}
+
+#[test]
+fn mistakes_are_named_with_a_way_out() {
+    let domain = Domain::new();
+    let _publisher = hello(&domain, "");
+    let expectations = [
+        ("topic info /chater", "did you mean /chatter?"),
+        ("topic echo /chater --once", "did you mean /chatter?"),
+        ("topic type /nothing", "pteros topic list"),
+        ("node info /greater", "did you mean /greeter?"),
+        (
+            "topic echo /chatter --once --field dat",
+            "its fields are data",
+        ),
+        ("topic echo // --once", "//"),
+        (
+            "topic pub /chatter std_msgs/msg/String dat:1",
+            "std_msgs/msg/String",
+        ),
+        (
+            "topic pub /x std_msgs/msg/Strin {}",
+            "did you mean std_msgs/msg/String?",
+        ),
+        ("topic pub /x std_srvs/srv/Empty {}", "no message"),
+        ("topic echo /chatter --once --qos-depth 0", "at least 1"),
+        (
+            "topic echo /silent std_msgs/msg/String --once --timeout 0.3",
+            "topic why /silent",
+        ),
+        (
+            "topic pub /x std_msgs/msg/String {} --once --max-wait-time-secs 0.3",
+            "found 0",
+        ),
+    ];
+    for (words, expected) in expectations {
+        let error = domain.run(words).failed(1);
+        assert!(error.contains(expected), "{words}: {error}");
+    }
+    let error = domain
+        .command(["topic", "list"])
+        .env("ROS_DOMAIN_ID", "none")
+        .output()
+        .unwrap();
+    let error = String::from_utf8(error.stderr).unwrap();
+    assert!(
+        error.contains("ROS_DOMAIN_ID") && error.contains("none"),
+        "{error}"
+    );
+}
+
+#[test]
+fn ctrl_c_ends_an_echo_without_an_error() {
+    let domain = Domain::new();
+    let _publisher = hello(&domain, "");
+    let mut echo = domain.start("topic echo /chatter");
+    assert_eq!(echo.line(), "data: Hello");
+    echo.signal("INT");
+    let answer = echo.wait();
+    assert_eq!((answer.code, answer.err.as_str()), (Some(0), ""));
+}
+
+fn last_line(text: &str) -> serde_json::Value {
+    serde_json::from_str(text.lines().last().unwrap()).unwrap()
+}

@@ -1,0 +1,186 @@
+//! `pteros interface` and the command line itself: nothing here opens a socket.
+
+mod support;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::Stdio;
+use support::{pteros, run, run_with_input};
+
+const STRING_HASH: &str = "RIHS01_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18";
+
+#[test]
+fn a_definition_is_shown_with_nested_ones_indented_and_with_its_hash() {
+    let text = run("interface show std_msgs/msg/Header").ok();
+    assert!(
+        text.contains(
+            "builtin_interfaces/Time stamp\n\tint32 sec\n\tuint32 nanosec\nstring frame_id\n"
+        ),
+        "{text}"
+    );
+    assert!(text.ends_with(
+        "# type hash: RIHS01_f49fb3ae2cf070f793645ff749683ac6b06203e41c891e17701b1cb597ce6a01\n"
+    ));
+}
+
+#[test]
+fn json_gives_hash_and_fields() {
+    let json = run("interface show std_msgs/String --json").json();
+    assert_eq!(json["name"], "std_msgs/msg/String");
+    assert_eq!(json["type_hash"], STRING_HASH);
+    assert_eq!(json["parts"][0]["fields"][0]["name"], "data");
+}
+
+#[test]
+fn every_listed_package_lists_its_interfaces() {
+    let listed = run("interface list --json").json();
+    let messages = listed["messages"].as_array().unwrap().len();
+    assert!(messages > 150, "{messages} messages");
+    assert!(listed["actions"].to_string().contains("Fibonacci"));
+    let packages = run("interface packages").ok();
+    assert!(packages.contains("sensor_msgs\n") && packages.contains("std_srvs\n"));
+    assert_eq!(
+        run("interface package std_srvs").ok(),
+        "std_srvs/srv/Empty\nstd_srvs/srv/SetBool\nstd_srvs/srv/Trigger\n"
+    );
+    assert_eq!(run("interface package std_srvs -m").ok(), "");
+    assert!(!run("interface packages -a").ok().contains("std_msgs"));
+}
+
+#[test]
+fn a_prototype_is_yaml_in_quotes_that_can_be_left_out() {
+    assert_eq!(
+        run("interface proto std_msgs/msg/Int8").ok(),
+        "\"data: 0\n\"\n"
+    );
+    assert_eq!(
+        run("interface proto std_msgs/msg/Int8 --no-quotes").ok(),
+        "data: 0\n\n"
+    );
+    assert!(
+        run("interface proto std_srvs/srv/SetBool")
+            .ok()
+            .contains("data: false")
+    );
+}
+
+#[test]
+fn a_type_may_come_through_a_pipe() {
+    let text = run_with_input("interface show -", "std_msgs/msg/String\n").ok();
+    assert!(text.starts_with("string data\n"), "{text}");
+    let error = run_with_input("interface show -", "").failed(1);
+    assert!(error.contains("standard input, which was empty"), "{error}");
+}
+
+#[test]
+fn an_unknown_type_is_named_with_a_suggestion_and_a_way_out() {
+    let error = run("interface show std_msgs/msg/Strin").failed(1);
+    assert!(error.contains("'std_msgs/msg/Strin'"), "{error}");
+    assert!(
+        error.contains("did you mean std_msgs/msg/String?"),
+        "{error}"
+    );
+    assert!(error.contains("--interfaces DIR"), "{error}");
+    let error = run("interface show nonsense/Nothing --json").failed(1);
+    let json: serde_json::Value = serde_json::from_str(&error).unwrap();
+    assert!(json["error"].as_str().unwrap().contains("nonsense/Nothing"));
+    let error = run("interface package std_msg").failed(1);
+    assert!(error.contains("did you mean std_msgs?"), "{error}");
+}
+
+#[test]
+fn unknown_verbs_and_flags_are_usage_errors() {
+    let error = run("topic ecco").failed(2);
+    assert!(error.contains("ecco") && error.contains("echo"), "{error}");
+    let error = run("interface list --only-msg").failed(2);
+    assert!(
+        error.contains("--only-msg") && error.contains("--only-msgs"),
+        "{error}"
+    );
+    let error = run("topic list --ros-args --nonsense").failed(2);
+    assert!(error.contains("--nonsense"), "{error}");
+}
+
+#[test]
+fn a_users_own_folder_is_searched_and_its_mistakes_are_placed() {
+    let folder = Folder::new("own_interfaces");
+    folder.write(
+        "robot_msgs/msg/Wheel.msg",
+        "std_msgs/Header header\nfloat64 speed 0.5 # m/s\n",
+    );
+    folder.write("robot_msgs/msg/Broken.msg", "int32 a\nint3 b\n");
+    let with = |words: &str| run(&format!("{words} --interfaces {}", folder.0.display()));
+    let text = with("interface show robot_msgs/msg/Wheel").ok();
+    assert!(text.contains("float64 speed 0.5 # m/s"), "{text}");
+    assert!(
+        !with("interface show robot_msgs/msg/Wheel --no-comments")
+            .ok()
+            .contains('#')
+    );
+    assert!(
+        with("interface proto robot_msgs/msg/Wheel")
+            .ok()
+            .contains("speed: 0.5")
+    );
+    let error = with("interface show robot_msgs/msg/Broken").failed(1);
+    assert!(
+        error.contains("Broken.msg:2") && error.contains("int3"),
+        "{error}"
+    );
+    let error = run("interface list --interfaces /nonexistent").failed(1);
+    assert!(error.contains("/nonexistent"), "{error}");
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_failure() {
+    let mut child = pteros()
+        .args(["interface", "list"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut out = BufReader::with_capacity(16, child.stdout.take().unwrap());
+    out.read_line(&mut line).unwrap();
+    drop(out);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(line, "Messages:\n");
+    assert!(output.status.success());
+    assert!(output.stderr.is_empty());
+}
+
+#[test]
+fn completion_scripts_know_the_verbs() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = run(&format!("completion {shell}")).ok();
+        assert!(
+            script.contains("echo") && script.contains("interface"),
+            "{shell}"
+        );
+    }
+}
+
+/// A folder that goes away with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("{name}_{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.0.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

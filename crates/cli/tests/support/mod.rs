@@ -1,0 +1,223 @@
+//! Runs the binary as a user would, each test in a domain of its own and on
+//! loopback only.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, UdpSocket};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A domain that nobody else on this host uses.
+pub struct Domain(u32);
+
+/// What a finished command left behind.
+pub struct Answer {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+/// A command in the background; killed when dropped.
+pub struct Running {
+    child: Child,
+    pub out: BufReader<ChildStdout>,
+    pub err: BufReader<ChildStderr>,
+}
+
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+impl Domain {
+    pub fn new() -> Self {
+        loop {
+            let next = NEXT.fetch_add(1, Ordering::Relaxed);
+            let domain = 21 + (std::process::id() * 7 + next) % 80;
+            let port = u16::try_from(7400 + 250 * domain + 10).unwrap();
+            if UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+                return Self(domain);
+            }
+        }
+    }
+
+    pub fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
+        let mut command = pteros();
+        command
+            .env("ROS_DOMAIN_ID", self.0.to_string())
+            .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+            .args(arguments);
+        command
+    }
+
+    /// Runs a command to its end. Words are separated by spaces.
+    pub fn run(&self, words: &str) -> Answer {
+        finish(self.command(words.split(' ')))
+    }
+
+    /// Runs a command whose last word may hold spaces.
+    pub fn run_with(&self, words: &str, last: &str) -> Answer {
+        finish(self.command(words.split(' ').chain([last])))
+    }
+
+    /// Starts a command in the background.
+    pub fn start(&self, words: &str) -> Running {
+        start(self.command(words.split(' ')))
+    }
+
+    /// As [`start`](Self::start), with a last word that may hold spaces.
+    pub fn start_with(&self, words: &str, last: &str) -> Running {
+        start(self.command(words.split(' ').chain([last])))
+    }
+
+    /// Repeats a command until its answer satisfies `done`, which a healthy
+    /// graph does at once.
+    pub fn run_until(&self, words: &str, done: impl Fn(&Answer) -> bool) -> Answer {
+        let mut answer = self.run(words);
+        for _ in 0..10 {
+            if done(&answer) {
+                break;
+            }
+            answer = self.run(words);
+        }
+        answer
+    }
+}
+
+/// The binary without an environment of ROS.
+pub fn pteros() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pteros"));
+    for variable in [
+        "ROS_DOMAIN_ID",
+        "ROS_LOCALHOST_ONLY",
+        "ROS_STATIC_PEERS",
+        "AMENT_PREFIX_PATH",
+        "RUST_LOG",
+    ] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// Runs a command that needs no graph.
+pub fn run(words: &str) -> Answer {
+    let mut command = pteros();
+    command.args(words.split(' '));
+    finish(command)
+}
+
+/// Runs a command with a text on its standard input.
+pub fn run_with_input(words: &str, input: &str) -> Answer {
+    let mut child = pteros()
+        .args(words.split(' '))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .unwrap();
+    answer(child.wait_with_output().unwrap())
+}
+
+fn finish(mut command: Command) -> Answer {
+    answer(command.stdin(Stdio::null()).output().unwrap())
+}
+
+fn answer(output: std::process::Output) -> Answer {
+    Answer {
+        code: output.status.code(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+fn start(mut command: Command) -> Running {
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    Running {
+        out: BufReader::new(child.stdout.take().unwrap()),
+        err: BufReader::new(child.stderr.take().unwrap()),
+        child,
+    }
+}
+
+impl Answer {
+    /// The answer of a command that succeeded.
+    #[track_caller]
+    pub fn ok(self) -> String {
+        assert_eq!(self.code, Some(0), "out: {}\nerr: {}", self.out, self.err);
+        self.out
+    }
+
+    /// The error of a command that failed with that code.
+    #[track_caller]
+    pub fn failed(self, code: i32) -> String {
+        assert_eq!(
+            self.code,
+            Some(code),
+            "out: {}\nerr: {}",
+            self.out,
+            self.err
+        );
+        self.err
+    }
+
+    #[track_caller]
+    pub fn json(self) -> serde_json::Value {
+        serde_json::from_str(&self.ok()).unwrap()
+    }
+}
+
+impl Running {
+    /// The next line of standard output; empty at its end.
+    pub fn line(&mut self) -> String {
+        next_line(&mut self.out)
+    }
+
+    /// The next line of standard error; empty at its end.
+    pub fn error_line(&mut self) -> String {
+        next_line(&mut self.err)
+    }
+
+    /// Sends a signal by name, as `INT`.
+    pub fn signal(&self, name: &str) {
+        let status = Command::new("kill")
+            .args([format!("-{name}"), self.child.id().to_string()])
+            .status();
+        assert!(status.unwrap().success());
+    }
+
+    /// Waits for the end, and for the end of every process that inherited its
+    /// standard error.
+    pub fn wait(&mut self) -> Answer {
+        let (mut out, mut err) = (String::new(), String::new());
+        self.out.read_to_string(&mut out).unwrap();
+        self.err.read_to_string(&mut err).unwrap();
+        Answer {
+            code: self.child.wait().unwrap().code(),
+            out,
+            err,
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn next_line(reader: &mut impl BufRead) -> String {
+    let mut line = String::new();
+    reader.read_line(&mut line).unwrap();
+    line.trim_end().to_string()
+}
