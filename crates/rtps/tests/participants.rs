@@ -4,12 +4,18 @@
 
 mod domain;
 
+use std::sync::Arc;
+
 use domain::{Domain, GROUP, address, config, endpoint, prefix};
-use pteros_rtps::id::{EntityId, Guid};
+use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::id::{EntityId, Guid, GuidPrefix};
 use pteros_rtps::locator::Locator;
+use pteros_rtps::outbox::Outbox;
 use pteros_rtps::participant::{LostReason, ParticipantEvent};
 use pteros_rtps::qos::{Durability, EndpointQos, Liveliness, PolicyId, Reliability};
+use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::Duration;
+use pteros_rtps::wire::{DataHead, Heartbeat};
 
 fn secs(count: i64) -> Duration {
     Duration::from_secs(count)
@@ -264,6 +270,25 @@ fn a_deaf_participant_recovers_when_it_hears_again() {
 }
 
 #[test]
+fn an_endpoint_deleted_while_a_peer_was_not_heard_is_no_ghost_later() {
+    let mut domain = Domain::met(2);
+    let writer = domain.add_writer(0, "rt/a", EndpointQos::default());
+    domain.add_reader(1, "rt/a", EndpointQos::default());
+    domain.run_for(millis(100));
+    // Node 0 gives node 1 up, but node 1 goes on hearing node 0.
+    domain.cuts = vec![(1, 0)];
+    domain.run_for(secs(25));
+    assert_eq!(losses(&domain, 0), [LostReason::LeaseExpired]);
+    assert_eq!(domain.matches(1).len(), 1);
+    domain.remove(0, writer);
+    domain.run_for(secs(25));
+    domain.cuts.clear();
+    domain.run_for(secs(6));
+    assert!(domain.matches(1).is_empty());
+    assert_eq!(domain.nodes[1].machine.endpoints().count(), 0);
+}
+
+#[test]
 fn incompatible_qos_is_told_once_on_both_sides_with_the_policies() {
     let mut domain = Domain::met(2);
     let best_effort = EndpointQos {
@@ -419,6 +444,62 @@ fn a_single_spoofed_announcement_gets_no_more_than_three_times_its_bytes() {
     assert!(sent > 0 && sent <= 3 * bytes.len(), "{sent}");
 }
 
+/// A datagram that somebody sends in the name of `speaker` to `to`: a SEDP
+/// change, if any, and a heartbeat.
+fn forged(speaker: GuidPrefix, to: GuidPrefix, endpoint: Option<&EndpointData>) -> Vec<u8> {
+    let nowhere: Arc<[Locator]> = Arc::from([address(0)]);
+    let mut out = Outbox::new();
+    let mut message = out.begin(speaker, &nowhere, 60_000);
+    message.info_destination(to);
+    if let Some(endpoint) = endpoint {
+        let head = DataHead {
+            reader: EntityId::SEDP_PUBLICATIONS_READER,
+            writer: EntityId::SEDP_PUBLICATIONS_WRITER,
+            sequence: SequenceNumber::FIRST,
+            ..DataHead::default()
+        };
+        message.data(&head, &endpoint.encode());
+    }
+    message.heartbeat(&Heartbeat {
+        reader: EntityId::SEDP_PUBLICATIONS_READER,
+        writer: EntityId::SEDP_PUBLICATIONS_WRITER,
+        first: SequenceNumber::FIRST,
+        last: SequenceNumber(i64::from(endpoint.is_some())),
+        count: 1000,
+        is_final: true,
+        liveliness: false,
+    });
+    message.finish();
+    out.iter().next().map(|d| d.parts.concat()).unwrap()
+}
+
+#[test]
+fn a_claim_is_not_proven_from_an_address_that_it_does_not_announce() {
+    let mut domain = Domain::new(1);
+    domain.join(config(0, 0));
+    let stranger = Locator::udp_v4([10, 0, 0, 66], 9);
+    let victim = Locator::udp_v4([10, 0, 0, 99], 7410);
+    let mut claim = config(9, 0);
+    claim.metatraffic_unicast = vec![victim];
+    domain.deliver(0, Some(stranger), &one_announcement(claim));
+    let proof = forged(prefix(9, 0), prefix(0, 0), None);
+    domain.deliver(0, Some(stranger), &proof);
+    assert_eq!(domain.nodes[0].machine.participants().count(), 0);
+    domain.deliver(0, Some(victim), &proof);
+    assert_eq!(domain.nodes[0].machine.participants().count(), 1);
+}
+
+#[test]
+fn nobody_speaks_for_the_endpoints_of_others() {
+    let mut domain = Domain::met(3);
+    let theirs = prefix(2, 0).with(EntityId::new([0, 0, 1], EntityId::KIND_WRITER_NO_KEY));
+    let lie = endpoint(theirs, "rt/a", "T", EndpointQos::default());
+    let bytes = forged(prefix(1, 0), prefix(0, 0), Some(&lie));
+    domain.deliver(0, Some(address(1)), &bytes);
+    assert_eq!(domain.nodes[0].machine.stats().impersonation, 1);
+    assert_eq!(domain.nodes[0].machine.endpoints().count(), 0);
+}
+
 #[test]
 fn nobody_is_moved_or_dismissed_by_a_stranger() {
     let mut domain = Domain::met(2);
@@ -546,14 +627,14 @@ fn one_announcement(mut config: pteros_rtps::participant::ParticipantConfig) -> 
     config.announce_to = vec![GROUP];
     let now = pteros_rtps::time::Instant::ZERO;
     let mut machine = pteros_rtps::participant::Participant::new(now, config);
-    let mut out = pteros_rtps::outbox::Outbox::new();
+    let mut out = Outbox::new();
     machine.poll_transmit(now, &mut out);
     out.iter().next().map(|d| d.parts.concat()).unwrap()
 }
 
 /// The last datagram of a participant that leaves.
 fn goodbye_of(domain: &mut Domain, node: usize) -> Vec<u8> {
-    let mut out = pteros_rtps::outbox::Outbox::new();
+    let mut out = Outbox::new();
     let now = domain.now;
     domain.nodes[node].machine.farewell(now, &mut out);
     out.iter().last().map(|d| d.parts.concat()).unwrap()

@@ -191,3 +191,47 @@ fn qos() -> EndpointQos {
         ..EndpointQos::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::VendorId;
+    use crate::locator::Locator;
+    use crate::receiver::MessageReader;
+    use alloc::sync::Arc;
+
+    #[test]
+    fn counts_go_on_when_a_peer_is_met_again_since_it_may_never_have_forgotten_us() {
+        let (us, them) = (GuidPrefix([1; 12]), GuidPrefix([2; 12]));
+        let ids = (
+            EntityId::SEDP_PUBLICATIONS_WRITER,
+            EntityId::SEDP_PUBLICATIONS_READER,
+        );
+        let mut channel = Channel::new(us, ids.0, ids.1, (1, 2));
+        let mut peer = ParticipantData::new(them);
+        peer.builtin_endpoints = 3;
+        peer.vendor = VendorId::FAST_DDS;
+        let route = Route {
+            locators: Arc::from([Locator::udp_v4([10, 0, 0, 2], 7410)]),
+            same_host: false,
+        };
+        let mut last = 0;
+        for round in 0..4 {
+            let now = Instant::ZERO + Duration::from_secs(round);
+            channel.meet(now, &peer, &route);
+            let mut out = Outbox::new();
+            channel.poll_transmit(now, &mut out);
+            for datagram in out.iter() {
+                let bytes = datagram.to_vec();
+                for (_, message) in MessageReader::new(&bytes, them).unwrap() {
+                    if let Submessage::AckNack(acknack) = message {
+                        assert!(acknack.count > last, "{} after {last}", acknack.count);
+                        last = acknack.count;
+                    }
+                }
+            }
+            channel.part(them);
+        }
+        assert_eq!(last, 4);
+    }
+}
