@@ -187,18 +187,22 @@ fn duplicates_and_overtaking_do_not_show() {
 }
 
 #[test]
-fn requests_that_cross_their_answer_are_not_answered_twice() {
+fn requests_that_cross_their_answer_cost_little() {
     let (mut pair, w, r) = joined(keep_all(100), reliable());
     pair.net.latency = Duration::from_millis(2);
-    pair.net.drop_next(1, is_data(1));
+    for number in [1, 4, 7, 10] {
+        pair.net.drop_next(1, is_data(number));
+    }
     for _ in 0..20 {
         pair.write_many(w, 1);
         pair.run(Duration::from_micros(400));
     }
     pair.run_ms(50);
     assert_eq!(pair.numbers(r), (1..=20).collect::<Vec<_>>());
+    // Four losses within one round trip. A repair's own heartbeat asks for all
+    // that is missing, since a lost repair must not wait for a timer.
     let resent = pair.writers[w.0].machine.stats().samples_resent;
-    assert!(resent <= 2, "sent again {resent} times");
+    assert!(resent <= 10, "sent again {resent} times");
 }
 
 #[test]
@@ -461,19 +465,23 @@ fn what_is_written_between_the_two_sides_matching_is_not_lost() {
 #[test]
 fn a_sample_that_comes_before_the_first_heartbeat_is_kept() {
     // rmw_cyclonedds 367.
-    for vendor in [VendorId::PTEROS, VendorId::CYCLONE] {
+    for (vendor, qos) in [
+        (VendorId::PTEROS, reliable()),
+        (VendorId::CYCLONE, latched(10)),
+    ] {
         let mut pair = Pair::new();
-        let w = pair.writer(0, reliable());
+        let w = pair.writer(0, qos);
         pair.writers[w.0].vendor = vendor;
         let r = pair.reader(1, reliable());
         pair.write_many(w, 3);
-        pair.join(w, r);
         strip_heartbeats(&mut pair);
+        pair.join(w, r);
         pair.write_many(w, 2);
         pair.run_ms(5);
         pair.net.heal();
         pair.run_ms(300);
         assert_eq!(pair.numbers(r), [4, 5], "{vendor:?}");
+        assert_eq!(pair.writers[w.0].machine.stats().samples_resent, 0);
     }
 }
 
@@ -595,8 +603,8 @@ fn a_destination_used_again_is_not_told_of_its_past() {
     let w = pair.writer(0, latched(20));
     let elsewhere = pair.reader(2, latched(20));
     let first = pair.reader(1, latched(20));
-    pair.join(w, elsewhere);
     pair.join(w, first);
+    pair.join(w, elsewhere);
     pair.write_for(w, elsewhere, &[0; 4]);
     pair.run_ms(50);
     let guid = pair.guid(first);

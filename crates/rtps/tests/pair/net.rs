@@ -113,8 +113,11 @@ pub enum Fate {
     Delay(Duration),
 }
 
+/// Whether a rule is about a datagram that says all this.
+type Names = Box<dyn Fn(&[Said]) -> bool>;
+
 struct Rule {
-    names: Box<dyn Fn(&[Said]) -> bool>,
+    names: Names,
     times: usize,
     fate: Fate,
 }
