@@ -79,12 +79,24 @@ fn report(json: bool, error: &anyhow::Error, code: u8) -> ExitCode {
     let mut stderr = anstream::stderr().lock();
     // Nobody is left to tell if standard error is closed too.
     let _ = if json {
-        let text = format!("{error:#}");
-        writeln!(stderr, "{}", serde_json::json!({ "error": text.trim() }))
+        writeln!(stderr, "{}", serde_json::json!({ "error": text(error) }))
     } else {
-        writeln!(stderr, "\x1b[1;31merror:\x1b[0m {error:#}")
+        writeln!(stderr, "\x1b[1;31merror:\x1b[0m {}", text(error))
     };
     ExitCode::from(code)
+}
+
+/// The error and its causes in one line. Some errors quote their cause
+/// themselves; then it is not said again.
+fn text(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text += ": ";
+            text += &cause;
+        }
+    }
+    text.trim().to_string()
 }
 
 /// Whether the error is only that nobody reads standard output any more.

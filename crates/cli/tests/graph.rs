@@ -1,6 +1,8 @@
 //! `pteros topic` and `pteros node` on a running graph: separate processes, a
 //! domain for each test, loopback only.
 
+#![allow(clippy::disallowed_methods, reason = "measures what a user waits for")]
+
 mod support;
 
 use std::time::{Duration, Instant};

@@ -10,6 +10,7 @@ use crate::shared::Shared;
 use anyhow::{Context as _, Result, bail};
 use pteros::{Context, ContextOptions, Verdict};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Runs the robot for `time`, shows it, and judges whether everything flowed.
@@ -149,18 +150,19 @@ impl Show<'_> {
         Ok(())
     }
 
-    /// What did not flow, each with the reason that the graph knows.
+    /// What did not flow, gathered by the reason that the graph knows.
     fn silent(&self, rows: &[Row]) -> Vec<String> {
-        let silent = rows.iter().filter(|row| row.count == 0);
-        silent
-            .map(|row| {
-                format!(
-                    "{} never reached {} ({})",
-                    row.topic,
-                    row.to,
-                    self.reason(row)
-                )
-            })
+        let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for row in rows.iter().filter(|row| row.count == 0) {
+            let connection = format!("{} to {}", row.topic, row.to);
+            by_reason
+                .entry(self.reason(row))
+                .or_default()
+                .push(connection);
+        }
+        by_reason
+            .into_iter()
+            .map(|(reason, connections)| format!("{}: {reason}", connections.join(", ")))
             .collect()
     }
 
