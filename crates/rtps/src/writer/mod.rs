@@ -8,9 +8,13 @@
 //! empty; doing so late or twice is safe. Payloads are shared, never copied;
 //! in steady state nothing is allocated.
 
+mod answer;
 mod config;
 mod event;
+mod matched;
+mod parcel;
 mod proxy;
+mod repair;
 mod transmit;
 
 use alloc::vec::Vec;
@@ -22,15 +26,12 @@ pub use config::{
 pub use event::WriterEvent;
 
 use crate::history::{Change, ChangeKind, History};
-use crate::id::{EntityId, Guid, GuidPrefix, VendorId};
-use crate::interval::Run;
-use crate::locator::Route;
-use crate::qos::{self, Durability, EndpointQos, Liveliness, Reliability};
+use crate::id::Guid;
+use crate::qos::{self, Durability, EndpointQos, Liveliness};
 use crate::seq::SequenceNumber;
 use crate::stats::WriterStats;
 use crate::time::{Duration, Instant};
 use crate::timer::Timers;
-use crate::wire::{AckNack, NackFrag};
 use event::Events;
 use proxy::{Group, ReaderProxy};
 use transmit::Cursor;
@@ -438,214 +439,8 @@ impl Writer {
             self.all_acked = true;
             self.timers.stop(TIMER_HEARTBEAT);
             self.heartbeat_period = self.config.heartbeat.first;
-            self.events.push_or_drop_oldest(WriterEvent::AllAcknowledged);
-        }
-    }
-
-    /// Begins to send to a reader; again with one that is matched, only its
-    /// route is taken over. False when the limit of readers is reached.
-    ///
-    /// A volatile reader gets what is written from now on. A transient-local
-    /// one first gets what is kept; one of this stack, whose depth we know,
-    /// gets no more than that depth.
-    pub fn match_reader(&mut self, now: Instant, config: ReaderProxyConfig) -> bool {
-        self.clock = now;
-        if self.reader_mut(config.guid).is_some() {
-            self.update_route(config.guid, config.route);
-            return true;
-        }
-        if self.readers.len() >= self.config.limits.readers_max {
-            return false;
-        }
-        let news = self.last.next().0;
-        let wants_history = self.keeps_for_late_joiners()
-            && config.qos.durability >= Durability::TransientLocal;
-        let start = if wants_history {
-            let depth = match config.qos.history {
-                qos::History::KeepLast(depth)
-                    if config.vendor == VendorId::PTEROS && !config.guid.entity.is_keyed() =>
-                {
-                    usize::try_from(depth.max(1)).unwrap_or(usize::MAX)
-                }
-                _ => usize::MAX,
-            };
-            self.history.start_of_last(depth).map_or(news, |s| s.0)
-        } else {
-            news
-        };
-        let reliable = self.config.qos.reliability == Reliability::Reliable
-            && config.qos.reliability == Reliability::Reliable;
-        let group = self.join_group(config.guid.prefix, &config.route);
-        let mut reader = ReaderProxy::new(&config, reliable, group, start);
-        let pushed = self.cursor.number.saturating_sub(1);
-        if reliable {
-            reader.heartbeat_due = true;
-            self.has_debts = true;
-            if start < news {
-                self.all_acked = false;
-                self.heartbeat_period = self.config.heartbeat.first;
-                self.timers
-                    .set_no_later(TIMER_HEARTBEAT, now.after(self.heartbeat_period));
-            }
-        } else if start <= pushed {
-            reader.replay = Some(Run {
-                first: start,
-                last: pushed,
-            });
-            self.has_debts = true;
-        }
-        self.readers.push(reader);
-        self.recount();
-        true
-    }
-
-    /// Stops sending to a reader. What only it still needed is dropped.
-    pub fn unmatch_reader(&mut self, guid: Guid) {
-        self.readers.retain(|reader| reader.guid != guid);
-        self.recount();
-        if self.readers.is_empty() {
-            self.cursor = Cursor::at(self.last.next().0);
-        }
-        self.prune();
-    }
-
-    /// Sends to a reader elsewhere from now on.
-    pub fn update_route(&mut self, guid: Guid, route: Route) {
-        let group = self.join_group(guid.prefix, &route);
-        if let Some(reader) = self.reader_mut(guid) {
-            reader.group = group;
-        }
-        self.recount();
-    }
-
-    /// The group of this destination, made if need be.
-    fn join_group(&mut self, prefix: GuidPrefix, route: &Route) -> usize {
-        let same = |group: &Group| group.prefix == prefix && group.route == *route;
-        if let Some(at) = self.groups.iter().position(same) {
-            return at;
-        }
-        let group = Group::new(prefix, route.clone());
-        // A freed place may lie behind the cursor, and then would miss the
-        // change being pushed: only a new one is safe.
-        if self.cursor.group == 0
-            && let Some(at) = self.groups.iter().position(|group| group.readers == 0)
-            && let Some(place) = self.groups.get_mut(at)
-        {
-            *place = group;
-            return at;
-        }
-        self.groups.push(group);
-        self.groups.len() - 1
-    }
-
-    /// Brings what groups know of their readers up to date.
-    fn recount(&mut self) {
-        for group in &mut self.groups {
-            group.readers = 0;
-            group.reliable = 0;
-            group.start = i64::MAX;
-        }
-        self.reliable_readers = 0;
-        for reader in &self.readers {
-            let Some(group) = self.groups.get_mut(reader.group) else {
-                continue;
-            };
-            group.readers += 1;
-            group.sole = if group.readers == 1 {
-                reader.guid.entity
-            } else {
-                EntityId::UNKNOWN
-            };
-            group.reliable += usize::from(reader.reliable);
-            group.start = group.start.min(reader.start);
-            self.reliable_readers += usize::from(reader.reliable);
-        }
-        for group in self.groups.iter_mut().filter(|group| group.readers == 0) {
-            // Whoever comes here next is told nothing of what was before.
-            group.skipped = None;
-            group.heartbeat_due = false;
-        }
-        while self.groups.last().is_some_and(|group| group.readers == 0) {
-            self.groups.pop();
-        }
-    }
-
-    fn reader_mut(&mut self, guid: Guid) -> Option<&mut ReaderProxy> {
-        self.readers.iter_mut().find(|reader| reader.guid == guid)
-    }
-
-    /// Takes an ACKNACK of a reader of participant `from`.
-    pub fn handle_acknack(&mut self, now: Instant, from: GuidPrefix, acknack: &AckNack) {
-        self.clock = now;
-        let guid = from.with(acknack.reader);
-        let end = self.cursor.number;
-        let suppression = self.config.nack_suppression;
-        let Some(reader) = self
-            .readers
-            .iter_mut()
-            .find(|reader| reader.guid == guid && reader.reliable)
-        else {
-            self.stats.unknown_readers += 1;
-            return;
-        };
-        if !reader.accepts_acknack(now, acknack.count) {
-            self.stats.duplicates += 1;
-            return;
-        }
-        self.stats.acknacks += 1;
-        // Nobody can have what was not sent.
-        let base = acknack.state.base().0.min(end);
-        let progress = base > reader.acked;
-        reader.acked = reader.acked.max(base);
-        if reader.requested != acknack.state {
-            reader.resume_fragment = 0;
-        }
-        reader.requested = acknack.state;
-        if !acknack.is_final {
-            reader.heartbeat_due = true;
-            self.has_debts = true;
-        }
-        reader.fragments.retain(|(sequence, _)| sequence.0 >= base);
-        if reader.has_requests() {
-            reader.repair_at = now.max(reader.served_at.after(suppression));
-            if reader.repair_at > now {
-                self.stats.suppressed += 1;
-            }
-            self.timers.set_no_later(TIMER_REPAIR, reader.repair_at);
-            self.has_debts = true;
-        }
-        if progress {
-            self.heartbeat_period = self.config.heartbeat.first;
-            self.prune();
-        }
-    }
-
-    /// Takes a NACK_FRAG of a reader of participant `from`.
-    pub fn handle_nack_frag(&mut self, now: Instant, from: GuidPrefix, nack: &NackFrag) {
-        self.clock = now;
-        let guid = from.with(nack.reader);
-        let suppression = self.config.nack_suppression;
-        let end = self.cursor.number;
-        let Some(reader) = self
-            .readers
-            .iter_mut()
-            .find(|reader| reader.guid == guid && reader.reliable)
-        else {
-            self.stats.unknown_readers += 1;
-            return;
-        };
-        if !reader.accepts_nack_frag(now, nack.count) {
-            self.stats.duplicates += 1;
-            return;
-        }
-        self.stats.nack_frags += 1;
-        if nack.sequence.0 >= end || nack.state.is_empty() {
-            return;
-        }
-        if reader.request_fragments(nack.sequence, nack.state) {
-            reader.repair_at = now.max(reader.served_at.after(suppression));
-            self.timers.set_no_later(TIMER_REPAIR, reader.repair_at);
-            self.has_debts = true;
+            self.events
+                .push_or_drop_oldest(WriterEvent::AllAcknowledged);
         }
     }
 

@@ -1,0 +1,84 @@
+//! What readers answer: acknowledgements free samples, requests become debts
+//! (RTPS 2.5 §8.4.9.2).
+
+use super::{TIMER_REPAIR, Writer};
+use crate::id::GuidPrefix;
+use crate::time::Instant;
+use crate::wire::{AckNack, NackFrag};
+
+impl Writer {
+    /// Takes an ACKNACK of a reader of participant `from`.
+    pub fn handle_acknack(&mut self, now: Instant, from: GuidPrefix, acknack: &AckNack) {
+        self.clock = now;
+        let guid = from.with(acknack.reader);
+        let end = self.cursor.number;
+        let suppression = self.config.nack_suppression;
+        let Some(reader) = self
+            .readers
+            .iter_mut()
+            .find(|reader| reader.guid == guid && reader.reliable)
+        else {
+            self.stats.unknown_readers += 1;
+            return;
+        };
+        if !reader.accepts_acknack(now, acknack.count) {
+            self.stats.duplicates += 1;
+            return;
+        }
+        self.stats.acknacks += 1;
+        // Nobody can have what was not sent.
+        let base = acknack.state.base().0.min(end);
+        let progress = base > reader.acked;
+        reader.acked = reader.acked.max(base);
+        if reader.requested != acknack.state {
+            reader.resume_fragment = 0;
+        }
+        reader.requested = acknack.state;
+        if !acknack.is_final {
+            reader.heartbeat_due = true;
+            self.has_debts = true;
+        }
+        reader.fragments.retain(|(sequence, _)| sequence.0 >= base);
+        if reader.has_requests() {
+            reader.repair_at = now.max(reader.served_at.after(suppression));
+            if reader.repair_at > now {
+                self.stats.suppressed += 1;
+            }
+            self.timers.set_no_later(TIMER_REPAIR, reader.repair_at);
+            self.has_debts = true;
+        }
+        if progress {
+            self.heartbeat_period = self.config.heartbeat.first;
+            self.prune();
+        }
+    }
+
+    /// Takes a NACK_FRAG of a reader of participant `from`.
+    pub fn handle_nack_frag(&mut self, now: Instant, from: GuidPrefix, nack: &NackFrag) {
+        self.clock = now;
+        let guid = from.with(nack.reader);
+        let suppression = self.config.nack_suppression;
+        let end = self.cursor.number;
+        let Some(reader) = self
+            .readers
+            .iter_mut()
+            .find(|reader| reader.guid == guid && reader.reliable)
+        else {
+            self.stats.unknown_readers += 1;
+            return;
+        };
+        if !reader.accepts_nack_frag(now, nack.count) {
+            self.stats.duplicates += 1;
+            return;
+        }
+        self.stats.nack_frags += 1;
+        if nack.sequence.0 >= end || nack.state.is_empty() {
+            return;
+        }
+        if reader.request_fragments(nack.sequence, nack.state) {
+            reader.repair_at = now.max(reader.served_at.after(suppression));
+            self.timers.set_no_later(TIMER_REPAIR, reader.repair_at);
+            self.has_debts = true;
+        }
+    }
+}

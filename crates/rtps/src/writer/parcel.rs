@@ -1,0 +1,174 @@
+//! One change on its way to one destination: whole or in fragments, with what
+//! goes along in the same datagram. The payload is shared, not copied.
+
+use super::proxy::Group;
+use crate::history::{Change, ChangeKind};
+use crate::id::{EntityId, Guid};
+use crate::interval::Run;
+use crate::outbox::{MessageBuilder, Outbox};
+use crate::seq::{FragmentNumber, SequenceNumber};
+use crate::stats::WriterStats;
+use crate::wire::{DataFragHead, DataHead, Gap, Heartbeat, InlineQosHead, StatusInfo};
+
+/// The largest UDP datagram over IPv4.
+const DATAGRAM_BYTES_MAX: usize = 65_507;
+
+/// What is left of a burst.
+pub(super) struct Left {
+    pub datagrams: usize,
+    pub bytes: usize,
+}
+
+impl Left {
+    pub fn is_over(&self, out: &Outbox) -> bool {
+        self.datagrams == 0 || self.bytes == 0 || out.is_full()
+    }
+
+    /// Finishes a datagram that carries `body_bytes` of payload.
+    pub fn finish(&mut self, message: MessageBuilder<'_>, stats: &mut WriterStats) {
+        self.bytes = self.bytes.saturating_sub(message.size_bytes());
+        if message.finish() {
+            self.datagrams = self.datagrams.saturating_sub(1);
+            stats.datagrams += 1;
+        }
+    }
+}
+
+/// Where one change goes, and what goes along.
+pub(super) struct Parcel<'a> {
+    pub writer: Guid,
+    pub to: &'a Group,
+    pub reader: EntityId,
+    /// Declared irrelevant before the change.
+    pub gap: Option<Run>,
+    /// Sent in the change's last datagram.
+    pub heartbeat: Option<Heartbeat>,
+}
+
+impl Parcel<'_> {
+    /// Sends the change from fragment `from` on (from 0), as far as the burst
+    /// allows. Returns the next fragment, or `None` when it is through.
+    pub fn send(
+        &self,
+        change: &Change,
+        from: u32,
+        out: &mut Outbox,
+        left: &mut Left,
+        stats: &mut WriterStats,
+    ) -> Option<u32> {
+        let total = fragments_total(change);
+        if total <= 1 {
+            self.send_whole(change, out, left, stats);
+            return None;
+        }
+        for index in from..total {
+            if left.is_over(out) {
+                return Some(index);
+            }
+            self.send_fragment(change, index, index + 1 == total, out, left, stats);
+        }
+        None
+    }
+
+    fn begin<'o>(&self, out: &'o mut Outbox, change: &Change) -> MessageBuilder<'o> {
+        let mut message = out.begin(
+            self.writer.prefix,
+            &self.to.route.locators,
+            DATAGRAM_BYTES_MAX,
+        );
+        message.info_destination(self.to.prefix);
+        if let Some(run) = self.gap {
+            message.gap(&Gap::range(
+                self.reader,
+                self.writer.entity,
+                SequenceNumber(run.first),
+                SequenceNumber(run.last),
+            ));
+        }
+        message.info_timestamp(change.source_timestamp);
+        message
+    }
+
+    fn finish(&self, mut message: MessageBuilder<'_>, left: &mut Left, stats: &mut WriterStats) {
+        if let Some(heartbeat) = &self.heartbeat
+            && message.heartbeat(heartbeat)
+        {
+            stats.heartbeats += 1;
+        }
+        left.finish(message, stats);
+    }
+
+    fn send_whole(
+        &self,
+        change: &Change,
+        out: &mut Outbox,
+        left: &mut Left,
+        stats: &mut WriterStats,
+    ) {
+        let mut message = self.begin(out, change);
+        let head = DataHead {
+            reader: self.reader,
+            writer: self.writer.entity,
+            sequence: change.sequence,
+            inline_qos: inline_qos(change),
+            key_only: change.kind != ChangeKind::Alive,
+        };
+        message.data(&head, &change.payload);
+        self.finish(message, left, stats);
+    }
+
+    pub fn send_fragment(
+        &self,
+        change: &Change,
+        index: u32,
+        is_last: bool,
+        out: &mut Outbox,
+        left: &mut Left,
+        stats: &mut WriterStats,
+    ) {
+        let size = usize::from(change.fragment_size);
+        let start = usize::try_from(index)
+            .unwrap_or(usize::MAX)
+            .saturating_mul(size);
+        let end = start.saturating_add(size).min(change.payload.len());
+        if start >= end {
+            return;
+        }
+        let mut message = self.begin(out, change);
+        let head = DataFragHead {
+            reader: self.reader,
+            writer: self.writer.entity,
+            sequence: change.sequence,
+            first_fragment: FragmentNumber(index + 1),
+            fragment_count: 1,
+            fragment_size: change.fragment_size,
+            sample_size: u32::try_from(change.payload.len()).unwrap_or(u32::MAX),
+            inline_qos: inline_qos(change),
+            key_only: change.kind != ChangeKind::Alive,
+        };
+        message.data_frag(&head, change.payload.slice(start..end));
+        if is_last {
+            self.finish(message, left, stats);
+        } else {
+            left.finish(message, stats);
+        }
+    }
+}
+
+pub(super) fn fragments_total(change: &Change) -> u32 {
+    let size = usize::from(change.fragment_size).max(1);
+    u32::try_from(change.payload.len().div_ceil(size)).unwrap_or(u32::MAX)
+}
+
+fn inline_qos(change: &Change) -> InlineQosHead {
+    InlineQosHead {
+        status_info: match change.kind {
+            ChangeKind::Alive => None,
+            ChangeKind::Disposed => Some(StatusInfo::DISPOSED),
+            ChangeKind::Unregistered => Some(StatusInfo::UNREGISTERED),
+            ChangeKind::DisposedUnregistered => Some(StatusInfo::DISPOSED_UNREGISTERED),
+        },
+        key_hash: change.key_hash,
+        related: change.related,
+    }
+}

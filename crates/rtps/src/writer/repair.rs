@@ -1,0 +1,239 @@
+//! What single readers are sent besides new changes: what they asked for
+//! (RTPS 2.5 §8.4.9.2.12), and once what was kept for a best-effort late joiner.
+
+use super::Writer;
+use super::parcel::{Left, Parcel, fragments_total};
+use crate::interval::Run;
+use crate::outbox::Outbox;
+use crate::seq::SequenceNumber;
+use crate::time::Instant;
+use crate::wire::{FragmentSet, Gap, SequenceSet};
+
+impl Writer {
+    /// Sends again what one reader asked for.
+    pub(super) fn repair(
+        &mut self,
+        at: usize,
+        now: Instant,
+        out: &mut Outbox,
+        left: &mut Left,
+    ) -> bool {
+        let Some(reader) = self.readers.get(at) else {
+            return true;
+        };
+        if !reader.has_requests() || reader.repair_at > now {
+            return true;
+        }
+        if left.is_over(out) {
+            return false;
+        }
+        let requested = self.declare_irrelevant(at, out, left);
+        let mut rest = requested.iter();
+        while let Some(sequence) = rest.next() {
+            if !self.resend(at, sequence, out, left) {
+                self.keep_requests(at, Some(sequence), rest);
+                return false;
+            }
+        }
+        self.keep_requests(at, None, core::iter::empty());
+        if !self.repair_fragments(at, out, left) {
+            return false;
+        }
+        if let Some(reader) = self.readers.get_mut(at) {
+            reader.served_at = now;
+            reader.repair_at = Instant::FAR_FUTURE;
+            // Its answer tells at once whether the repair arrived.
+            reader.heartbeat_due = true;
+        }
+        true
+    }
+
+    /// Leaves `first` and the `rest` to be sent in a later burst.
+    fn keep_requests(
+        &mut self,
+        at: usize,
+        first: Option<SequenceNumber>,
+        rest: impl Iterator<Item = SequenceNumber>,
+    ) {
+        if let Some(reader) = self.readers.get_mut(at) {
+            let base = first.unwrap_or(SequenceNumber::FIRST);
+            reader.requested = SequenceSet::from_numbers(base, first.into_iter().chain(rest));
+        }
+    }
+
+    /// Of what one reader asked for, declares irrelevant by one GAP what it
+    /// will not get; returns what it will.
+    fn declare_irrelevant(&mut self, at: usize, out: &mut Outbox, left: &mut Left) -> SequenceSet {
+        let Some(reader) = self.readers.get(at) else {
+            return SequenceSet::empty(SequenceNumber::FIRST);
+        };
+        let mut wanted = SequenceSet::empty(reader.requested.base());
+        let mut gap: Option<Gap> = None;
+        for sequence in reader.requested.iter() {
+            let number = sequence.0;
+            if number >= self.cursor.number {
+                // On its way already.
+                break;
+            }
+            let next = self.history.from(sequence);
+            if next.is_some_and(|change| change.sequence == sequence && reader.wants(change)) {
+                wanted.insert(sequence);
+                continue;
+            }
+            if number <= self.lost_through && number >= reader.start {
+                // The heartbeat's first number tells.
+                continue;
+            }
+            match &mut gap {
+                Some(gap) => {
+                    gap.list.insert(sequence);
+                }
+                None => {
+                    let end = match next {
+                        Some(change) if change.sequence == sequence => number + 1,
+                        Some(change) => change.sequence.0.min(self.cursor.number),
+                        None => self.cursor.number,
+                    };
+                    // Below its start nothing is relevant, kept or not.
+                    let end = if number < reader.start {
+                        end.max(reader.start.min(self.cursor.number))
+                    } else {
+                        end
+                    };
+                    gap = Some(Gap::range(
+                        reader.guid.entity,
+                        self.config.guid.entity,
+                        sequence,
+                        SequenceNumber(end).previous(),
+                    ));
+                }
+            }
+        }
+        if let Some(gap) = gap
+            && let Some(group) = self.groups.get(reader.group)
+        {
+            let mut message = out.begin(
+                self.config.guid.prefix,
+                &group.route.locators,
+                self.config.datagram_bytes_max,
+            );
+            message.info_destination(group.prefix);
+            message.gap(&gap);
+            left.finish(message, &mut self.stats);
+            self.stats.gaps += 1;
+        }
+        wanted
+    }
+
+    /// Sends one change again to one reader. False when the burst is over.
+    fn resend(
+        &mut self,
+        at: usize,
+        sequence: SequenceNumber,
+        out: &mut Outbox,
+        left: &mut Left,
+    ) -> bool {
+        self.fix_fragment_size(sequence);
+        let Some(reader) = self.readers.get_mut(at) else {
+            return true;
+        };
+        let (Some(change), Some(group)) =
+            (self.history.find(sequence), self.groups.get(reader.group))
+        else {
+            return true;
+        };
+        if left.is_over(out) {
+            return false;
+        }
+        let parcel = Parcel {
+            writer: self.config.guid,
+            to: group,
+            reader: reader.guid.entity,
+            gap: None,
+            heartbeat: None,
+        };
+        let from = reader.resume_fragment;
+        let next = parcel.send(change, from, out, left, &mut self.stats);
+        reader.resume_fragment = next.unwrap_or(0);
+        if next.is_none() {
+            self.stats.samples_resent += 1;
+        }
+        next.is_none()
+    }
+
+    /// Sends again the fragments that one reader asked for.
+    fn repair_fragments(&mut self, at: usize, out: &mut Outbox, left: &mut Left) -> bool {
+        let Some(reader) = self.readers.get_mut(at) else {
+            return true;
+        };
+        let Some(group) = self.groups.get(reader.group) else {
+            return true;
+        };
+        let parcel = Parcel {
+            writer: self.config.guid,
+            to: group,
+            reader: reader.guid.entity,
+            gap: None,
+            heartbeat: None,
+        };
+        while let Some((sequence, set)) = reader.fragments.last().copied() {
+            let change = self
+                .history
+                .find(sequence)
+                .filter(|change| change.fragment_size > 0 && reader.wants(change));
+            if let Some(change) = change {
+                let total = fragments_total(change);
+                let mut rest = set.iter().filter(|number| (1..=total).contains(&number.0));
+                while let Some(number) = rest.next() {
+                    if left.is_over(out) {
+                        let open = core::iter::once(number).chain(rest);
+                        let open = FragmentSet::from_numbers(number, open);
+                        if let Some((_, set)) = reader.fragments.last_mut() {
+                            *set = open;
+                        }
+                        return false;
+                    }
+                    parcel.send_fragment(change, number.0 - 1, false, out, left, &mut self.stats);
+                    self.stats.fragments_resent += 1;
+                }
+            }
+            reader.fragments.pop();
+        }
+        true
+    }
+
+    /// Sends kept samples to a best-effort late joiner, once.
+    pub(super) fn replay(
+        &mut self,
+        at: usize,
+        now: Instant,
+        out: &mut Outbox,
+        left: &mut Left,
+    ) -> bool {
+        while let Some(run) = self.readers.get(at).and_then(|reader| reader.replay) {
+            let next = self.history.from(SequenceNumber(run.first));
+            let number = next
+                .map(|change| change.sequence.0)
+                .filter(|number| *number <= run.last);
+            let is_wanted = next
+                .zip(self.readers.get(at))
+                .is_some_and(|(change, reader)| reader.wants(change) && change.expires_at > now);
+            if let Some(number) = number
+                && is_wanted
+                && !self.resend(at, SequenceNumber(number), out, left)
+            {
+                return false;
+            }
+            let Some(reader) = self.readers.get_mut(at) else {
+                return true;
+            };
+            reader.replay = number.and_then(|number| {
+                (number < run.last).then_some(Run {
+                    first: number + 1,
+                    last: run.last,
+                })
+            });
+        }
+        true
+    }
+}
