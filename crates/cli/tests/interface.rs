@@ -133,6 +133,21 @@ fn a_users_own_folder_is_searched_and_its_mistakes_are_placed() {
 }
 
 #[test]
+fn a_sourced_workspace_is_searched() {
+    let folder = Folder::new("sourced");
+    folder.write("share/robot_msgs/srv/Start.srv", "---\nbool ok\n");
+    let output = pteros()
+        .args(["interface", "package", "robot_msgs"])
+        .env("AMENT_PREFIX_PATH", &folder.0)
+        .output()
+        .unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "robot_msgs/srv/Start\n"
+    );
+}
+
+#[test]
 fn a_reader_that_leaves_is_no_failure() {
     let mut child = pteros()
         .args(["interface", "list"])

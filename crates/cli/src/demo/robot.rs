@@ -2,10 +2,10 @@
 //! processes.
 //!
 //! ```text
-//! body        lidar -> /scan -> obstacle_detector      camera -> /camera/image_raw -> recorder
-//!             supervisor -> /status -> logger          controller -> /cmd_vel
-//! base        base_driver <- /cmd_vel, -> /odom        speaker <- /status
-//! perception  mapper <- /scan                          viewer <- /camera/image_raw
+//! body        lidar -> /scan -> detector      camera -> /camera/image_raw -> recorder
+//!             supervisor -> /status -> logger      controller -> /cmd_vel, <- /odom
+//! base        wheels <- /cmd_vel, -> /odom    speaker <- /status
+//! perception  mapper <- /scan                 viewer <- /camera/image_raw
 //! ```
 
 use super::flow::Flow;
@@ -53,13 +53,13 @@ const ODOM: &str = "/odom";
 
 /// Every connection that must flow: topic and subscribing node.
 pub const CONNECTIONS: &[(&str, &str)] = &[
-    (SCAN, "obstacle_detector"),
+    (SCAN, "detector"),
     (SCAN, "mapper"),
     (IMAGE, "recorder"),
     (IMAGE, "viewer"),
     (STATUS, "logger"),
     (STATUS, "speaker"),
-    (CMD_VEL, "base_driver"),
+    (CMD_VEL, "wheels"),
     (ODOM, "controller"),
 ];
 
@@ -107,25 +107,15 @@ impl Builder<'_> {
         self.publish("supervisor", STATUS, QosProfile::default(), 200, status)?;
         self.publish("controller", CMD_VEL, QosProfile::default(), 50, command)?;
         let sensor_data = QosProfile::sensor_data();
-        self.subscribe::<sensor_msgs::msg::LaserScan>(
-            "lidar",
-            "obstacle_detector",
-            SCAN,
-            sensor_data,
-        )?;
+        self.subscribe::<sensor_msgs::msg::LaserScan>("lidar", "detector", SCAN, sensor_data)?;
         self.subscribe::<sensor_msgs::msg::Image>("camera", "recorder", IMAGE, image_qos())?;
         self.subscribe::<std_msgs::msg::String>("supervisor", "logger", STATUS, 10.into())?;
-        self.subscribe::<nav_msgs::msg::Odometry>("base_driver", "controller", ODOM, 10.into())
+        self.subscribe::<nav_msgs::msg::Odometry>("wheels", "controller", ODOM, 10.into())
     }
 
     fn base(&mut self) -> Result<()> {
-        self.publish("base_driver", ODOM, QosProfile::default(), 20, odometry)?;
-        self.subscribe::<geometry_msgs::msg::Twist>(
-            "controller",
-            "base_driver",
-            CMD_VEL,
-            10.into(),
-        )?;
+        self.publish("wheels", ODOM, QosProfile::default(), 20, odometry)?;
+        self.subscribe::<geometry_msgs::msg::Twist>("controller", "wheels", CMD_VEL, 10.into())?;
         self.subscribe::<std_msgs::msg::String>("supervisor", "speaker", STATUS, 10.into())
     }
 

@@ -88,9 +88,11 @@ impl Show<'_> {
             self.robot.spin_once(TURN);
             if Instant::now() >= next {
                 next += period;
-                if !self.context.is_shut_down() {
-                    for part in &mut self.parts {
-                        part.check()?;
+                if let Err(error) = self.check_parts() {
+                    // Ctrl-C reaches the children too, perhaps before us.
+                    self.robot.spin_once(TURN);
+                    if !self.context.is_shut_down() {
+                        return Err(error);
                     }
                 }
                 let rows = self.rows();
@@ -98,6 +100,11 @@ impl Show<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Fails if a child has ended by itself.
+    fn check_parts(&mut self) -> Result<()> {
+        self.parts.iter_mut().try_for_each(PartProcess::check)
     }
 
     /// All connections in the order of [`CONNECTIONS`], heard or not.

@@ -27,10 +27,10 @@ pub fn lines(rows: &[Row], width: usize) -> Vec<String> {
 
 const COLUMNS: usize = 10;
 const HEADINGS: [&str; COLUMNS] = [
-    "TOPIC", "TYPE", "SIZE", "FROM", "TO", "PATH", "RATE", "P50", "P95", "LOST",
+    "TOPIC", "TYPE", "SIZE", "FROM", "TO", "PATH", "HZ", "P50", "P95", "LOST",
 ];
 /// What a narrow terminal does without, the most dispensable first.
-const DROPPED_FIRST: [usize; 2] = [1, 3];
+const DROPPED_FIRST: [usize; 3] = [1, 3, 2];
 /// Numbers stand to the right.
 const RIGHT_ALIGNED: [usize; 5] = [2, 6, 7, 8, 9];
 
@@ -45,7 +45,7 @@ fn cells_of(row: &Row) -> [String; COLUMNS] {
         row.from.clone(),
         row.to.clone(),
         row.path.clone().unwrap_or_else(|| "waiting".into()),
-        when_heard(format!("{:.1}/s", row.rate)),
+        when_heard(format!("{:.1}", row.rate)),
         row.p50_ns.map_or("-".into(), latency),
         row.p95_ns.map_or("-".into(), latency),
         when_heard(row.lost.to_string()),
@@ -54,7 +54,8 @@ fn cells_of(row: &Row) -> [String; COLUMNS] {
 
 fn total(widths: &[usize; COLUMNS], shown: &[bool; COLUMNS]) -> usize {
     let columns = widths.iter().zip(shown).filter(|(_, shown)| **shown);
-    columns.map(|(width, _)| width + 2).sum()
+    let with_gaps: usize = columns.map(|(width, _)| width + 2).sum();
+    with_gaps.saturating_sub(2)
 }
 
 fn line(row: &[String; COLUMNS], widths: &[usize; COLUMNS], shown: &[bool; COLUMNS]) -> String {
