@@ -4,6 +4,7 @@
     reason = "a tool that works on a real machine in real time"
 )]
 
+mod bench;
 #[path = "../../interop/peer.rs"]
 mod driver;
 mod generate;
@@ -26,10 +27,12 @@ fn main() -> Result<()> {
         "tidy" => println!("{}", tidy::run(&rest)?),
         "peers" => peers::run(&rest)?,
         peers_check::INSIDE_TASK => peers_check::run_inside(&rest)?,
+        "bench" => exit_as(bench::run(&rest)?),
+        bench::INSIDE_TASK => bench::run_inside(&rest)?,
         "namespace" => exit_as(namespace::run(&rest)?),
         namespace::INSIDE_TASK => exit_as(namespace::run_inside(&rest)?),
         _ => bail!(
-            "usage: cargo xtask test [--no-peers] | tidy | generate [--check] | peers [--check] | namespace [--no-multicast] -- COMMAND"
+            "usage: cargo xtask test [--no-peers] | tidy | generate [--check] | bench wire [--quick] | peers [--check] | namespace [--no-multicast] -- COMMAND"
         ),
     }
     Ok(())

@@ -67,6 +67,23 @@ pub fn prepare() -> Result<Peers> {
     })
 }
 
+/// The two that benchmarks compare with; the folder of their programs.
+pub fn prepare_for_bench() -> Result<PathBuf> {
+    let work = Workplace::open()?;
+    work.build_udp_ping()?;
+    work.build_cyclone()?;
+    Ok(work.programs)
+}
+
+/// Where cargo builds.
+pub fn target_folder() -> Result<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("..")
+        .canonicalize()?;
+    Ok(std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| root.join("target"), |folder| root.join(folder)))
+}
+
 struct Workplace {
     sources: PathBuf,
     target: PathBuf,
@@ -78,9 +95,7 @@ impl Workplace {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("..")
             .canonicalize()?;
-        let target = std::env::var_os("CARGO_TARGET_DIR")
-            .map_or_else(|| root.join("target"), |folder| root.join(folder))
-            .join("interop");
+        let target = target_folder()?.join("interop");
         let programs = target.join("bin");
         fs::create_dir_all(&programs).with_context(|| format!("make {}", programs.display()))?;
         Ok(Self {

@@ -1,0 +1,178 @@
+//! `cargo xtask bench wire [--quick] [--pin 1|2] [--only NAME,…] [--json FILE]`:
+//! round trips of two processes over loopback UDP, ours beside Cyclone DDS and
+//! beside bare UDP, alternately in one run, in a private network.
+//!
+//! Wall time reports, it never fails a build: numbers depend on the machine,
+//! ratios of one run much less. Every program runs without CAP_NET_ADMIN, so
+//! that nobody gets larger socket buffers than an ordinary user would.
+
+mod contestant;
+mod footprint;
+mod report;
+mod round_trip;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{namespace, peers};
+use contestant::Pinning;
+
+/// The task that runs inside the namespace.
+pub const INSIDE_TASK: &str = "bench-inside";
+
+const USAGE: &str = "usage: cargo xtask bench wire [--quick] [--pin 1|2] [--only NAME,...] [--repeats N] [--json FILE]\n\
+     names: floor cyclone cyclone-tuned pteros; --pin: both processes on one CPU, or on one each";
+
+/// What the command line says.
+pub struct Plan {
+    quick: bool,
+    pinning: Pinning,
+    only: Vec<String>,
+    repeats: usize,
+    json: Option<PathBuf>,
+}
+
+/// Everything one run found out.
+pub struct Findings {
+    pinning: Pinning,
+    repeats: usize,
+    contestants: Vec<&'static str>,
+    rows: Vec<round_trip::Row>,
+    footprints: Vec<footprint::Footprint>,
+    binary: Option<footprint::Binary>,
+}
+
+/// Prepares what is measured, then measures it in a private network.
+pub fn run(arguments: &[String]) -> Result<ExitStatus> {
+    let flags = match arguments {
+        [task, flags @ ..] if task == "wire" => flags,
+        _ => bail!(USAGE),
+    };
+    Plan::parse(flags)?;
+    let folder = peers::prepare_for_bench()?;
+    build_ours()?;
+    let own = std::env::current_exe()?;
+    namespace::command(true, &own.to_string_lossy())?
+        .arg(INSIDE_TASK)
+        .arg(folder)
+        .args(flags)
+        .status()
+        .context("run the bench in a private network")
+}
+
+fn build_ours() -> Result<()> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["build", "--release", "--quiet"])
+        .args(["--package", "ping-pong", "--package", "pteros-cli"])
+        .status()
+        .context("run cargo")?;
+    if !status.success() {
+        bail!("cargo build --release: {status}");
+    }
+    Ok(())
+}
+
+/// The inner half.
+pub fn run_inside(arguments: &[String]) -> Result<()> {
+    let [folder, flags @ ..] = arguments else {
+        bail!(USAGE);
+    };
+    let plan = Plan::parse(flags)?;
+    let programs = peers::target_folder()?.join("release");
+    let mut contestants = contestant::all(Path::new(folder), &programs);
+    if !plan.only.is_empty() {
+        contestants.retain(|c| plan.only.iter().any(|name| name == c.name));
+    }
+    let rows = round_trip::measure(&contestants, &plan)?;
+    let findings = Findings {
+        pinning: plan.pinning,
+        repeats: plan.repeats,
+        rows,
+        footprints: footprint::measure(&contestants)?,
+        binary: footprint::binary(&programs.join("pteros"))?,
+        contestants: contestants.iter().map(|c| c.name).collect(),
+    };
+    print!("{}", report::text(&findings));
+    if let Some(file) = &plan.json {
+        let json = serde_json::to_string_pretty(&report::json(&findings))?;
+        std::fs::write(file, json + "\n").with_context(|| format!("write {}", file.display()))?;
+    }
+    Ok(())
+}
+
+impl Plan {
+    fn parse(flags: &[String]) -> Result<Self> {
+        let mut plan = Self {
+            quick: false,
+            pinning: Pinning::None,
+            only: Vec::new(),
+            repeats: 0,
+            json: None,
+        };
+        let mut flags = flags.iter();
+        while let Some(flag) = flags.next() {
+            let mut value = || {
+                flags
+                    .next()
+                    .with_context(|| format!("{flag} lacks a value"))
+            };
+            match flag.as_str() {
+                "--quick" => plan.quick = true,
+                "--json" => plan.json = Some(value()?.into()),
+                "--repeats" => plan.repeats = value()?.parse().context("--repeats")?,
+                "--only" => plan.only = value()?.split(',').map(str::to_owned).collect(),
+                "--pin" => {
+                    plan.pinning = match value()?.as_str() {
+                        "1" => Pinning::OneCpu,
+                        "2" => Pinning::TwoCpus,
+                        other => bail!("--pin {other}: expected 1 or 2"),
+                    }
+                }
+                other => bail!("{other}: no such option\n{USAGE}"),
+            }
+        }
+        for name in &plan.only {
+            if !contestant::NAMES.contains(&name.as_str()) {
+                bail!("--only {name}: expected {}", contestant::NAMES.join(", "));
+            }
+        }
+        if plan.repeats == 0 {
+            plan.repeats = if plan.quick { 2 } else { 5 };
+        }
+        Ok(plan)
+    }
+}
+
+/// The middle one; of an even number the lower of the two.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len().saturating_sub(1) / 2;
+    values.get(middle).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_repeats_ignores_one_disturbed_run() {
+        assert_eq!(median(vec![9000.0, 11.0, 12.0]), 12.0);
+        assert_eq!(median(vec![2.0, 1.0]), 1.0);
+        assert!(median(Vec::new()).is_nan());
+    }
+
+    #[test]
+    fn a_wrong_option_is_named() {
+        let parse = |line: &str| {
+            let flags: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            Plan::parse(&flags).map(drop).map_err(|e| e.to_string())
+        };
+        assert_eq!(parse("--quick --pin 2 --only floor,pteros"), Ok(()));
+        assert!(parse("--pin 3").unwrap_err().contains("--pin 3"));
+        assert!(parse("--only them").unwrap_err().contains("them"));
+        assert!(parse("--json").unwrap_err().contains("--json"));
+    }
+}
