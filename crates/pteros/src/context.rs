@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
+use std::time::Duration;
 
 use pteros_rmw::config::{Config, DiscoveryRange};
 use pteros_rmw::names::validate_enclave;
@@ -31,6 +32,9 @@ pub struct ContextOptions {
     /// The security enclave; `--enclave` and ROS_SECURITY_ENCLAVE_OVERRIDE go
     /// before it.
     pub enclave: Option<String>,
+    /// How long peers keep us without hearing of us: after a crash they notice
+    /// that late. 20 s unless set.
+    pub lease: Option<Duration>,
 }
 
 impl ContextOptions {
@@ -67,6 +71,14 @@ pub struct Context {
 pub(crate) struct Inner {
     pub(crate) core: Arc<Core>,
     pub(crate) arguments: Arguments,
+}
+
+impl Drop for Inner {
+    /// Says goodbye now, though the helper thread may hold the core a moment
+    /// longer: the process may be about to end.
+    fn drop(&mut self) {
+        self.core.close();
+    }
 }
 
 impl Context {
@@ -201,6 +213,7 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
             .fragment_bytes
             .unwrap_or(default.fragment_bytes_network),
         enclave,
+        lease: options.lease.map_or(default.lease, Into::into),
     })
 }
 

@@ -14,7 +14,6 @@ use pteros_msg::message::{Message, dds_type_name};
 use pteros_rmw::graph::NodeKey;
 use pteros_rmw::names::{NameKind, dds_topic, node_path};
 use pteros_rmw::reader::Wants;
-use pteros_rmw::ready::ReadyQueue;
 use pteros_rmw::{Core, EndpointSpec};
 
 use crate::args::{Arguments, node_identity, resolve_name};
@@ -90,7 +89,6 @@ pub(crate) struct NodeCore {
     use_global_arguments: bool,
     pub(crate) key: NodeKey,
     place: Mutex<Place>,
-    idle_queue: Arc<ReadyQueue>,
 }
 
 #[derive(Default)]
@@ -104,19 +102,23 @@ impl NodeCore {
         self.context.core()
     }
 
-    /// Moves the node to an executor, or to none.
-    pub(crate) fn attach(&self, home: Option<&Arc<Home>>) {
+    /// Moves the node to an executor. Returns the one that had it.
+    pub(crate) fn move_to(&self, home: &Arc<Home>) -> Weak<Home> {
         let mut place = self.place.lock();
-        place.home = home.cloned();
-        place.parts.retain(|part| part.strong_count() > 0);
-        for part in place.parts.iter().filter_map(Weak::upgrade) {
-            part.attach(home);
-        }
+        let before = place.home.as_ref().map(Arc::downgrade);
+        let _parts = place.attach(Some(home.clone()));
+        drop(place);
+        before.unwrap_or_default()
     }
 
-    pub(crate) fn is_at_home(&self, home: &Arc<Home>) -> bool {
-        let place = self.place.lock();
-        place.home.as_ref().is_some_and(|h| Arc::ptr_eq(h, home))
+    /// Gives the node back to the executor that had it before `home`, unless
+    /// another has taken it meanwhile.
+    pub(crate) fn leave(&self, home: &Arc<Home>, before: &Weak<Home>) {
+        let mut place = self.place.lock();
+        if place.home.as_ref().is_some_and(|h| Arc::ptr_eq(h, home)) {
+            let _parts = place.attach(before.upgrade());
+            drop(place);
+        }
     }
 
     fn add(&self, part: Weak<dyn Attach>) {
@@ -130,18 +132,9 @@ impl NodeCore {
 
     /// Drives the network until `done` says so or `timeout` has passed.
     pub(crate) fn wait_until(&self, timeout: Duration, done: impl FnMut() -> bool) -> bool {
-        self.wait_on(&self.idle_queue, timeout, done)
-    }
-
-    pub(crate) fn wait_on(
-        &self,
-        queue: &Arc<ReadyQueue>,
-        timeout: Duration,
-        done: impl FnMut() -> bool,
-    ) -> bool {
         let core = self.core();
         let until = core.env.now().after(timeout.into());
-        core.drive_until(queue, until, done)
+        core.wait_until(until, done)
     }
 
     fn sources(&self) -> Vec<&Arguments> {
@@ -161,6 +154,21 @@ impl NodeCore {
             &self.namespace,
         )?;
         Ok(name)
+    }
+}
+
+impl Place {
+    /// The parts are handed out so that none is dropped, which may run user
+    /// code, before the lock is released.
+    #[must_use]
+    fn attach(&mut self, home: Option<Arc<Home>>) -> Vec<Arc<dyn Attach>> {
+        self.home = home;
+        self.parts.retain(|part| part.strong_count() > 0);
+        let parts: Vec<_> = self.parts.iter().filter_map(Weak::upgrade).collect();
+        for part in &parts {
+            part.attach(self.home.as_ref());
+        }
+        parts
     }
 }
 
@@ -190,7 +198,6 @@ impl Node {
                 use_global_arguments: options.use_global_arguments,
                 key,
                 place: Mutex::default(),
-                idle_queue: context.core().ready_queue(),
             }),
         })
     }
@@ -292,7 +299,7 @@ impl Node {
             endpoint: endpoint.clone(),
             topic,
             qos: options.qos,
-            on_event: Mutex::new(options.on_event),
+            on_event: options.on_event.map(Mutex::new),
         });
         let task: Weak<RawPublisher> = Arc::downgrade(&raw);
         endpoint.event_slot.set_task(task.clone());
@@ -412,11 +419,15 @@ impl Node {
             decode,
             callback: options.callback.map(Mutex::new),
             on_event,
-            own_queue: runtime.ready_queue(),
+            own_queue: Mutex::new(runtime.ready_queue()),
             undecodable: AtomicU64::new(0),
         });
         let weak: Weak<SubscriptionCore<T>> = Arc::downgrade(&core);
         endpoint.slot.set_task(weak.clone());
+        if core.callback.is_none() {
+            let queue = core.own_queue.lock().clone();
+            endpoint.slot.attach(Some(queue), || false);
+        }
         if let Some(task) = &core.on_event {
             let task: Weak<EventTask> = Arc::downgrade(task);
             endpoint.event_slot.set_task(task);

@@ -185,7 +185,7 @@ pub(crate) struct RawPublisher {
     pub(crate) endpoint: Arc<WriterEndpoint>,
     pub(crate) topic: String,
     pub(crate) qos: QosProfile,
-    pub(crate) on_event: Mutex<Option<EventCallback>>,
+    pub(crate) on_event: Option<Mutex<EventCallback>>,
 }
 
 impl RawPublisher {
@@ -221,12 +221,14 @@ impl RawPublisher {
 impl Task for RawPublisher {
     fn run(&self) {
         self.endpoint.event_slot.taken();
-        let Some(event) = self.endpoint.take_event() else {
+        // Locked when the callback itself spins: it looks for more afterwards.
+        let Some(mut callback) = self.on_event.as_ref().and_then(Mutex::try_lock) else {
             return;
         };
-        if let Some(callback) = self.on_event.lock().as_mut() {
+        if let Some(event) = self.endpoint.take_event() {
             callback(&event);
         }
+        drop(callback);
         if self.endpoint.has_events() {
             self.endpoint.event_slot.ready();
         }
@@ -235,11 +237,11 @@ impl Task for RawPublisher {
 
 impl Attach for RawPublisher {
     fn attach(&self, home: Option<&Arc<crate::executor::Home>>) {
-        if self.on_event.lock().is_some() {
+        if self.on_event.is_some() {
             let queue = home.map(|home| home.queue.clone());
             self.endpoint
                 .event_slot
-                .attach(queue, self.endpoint.has_events());
+                .attach(queue, || self.endpoint.has_events());
         }
     }
 }

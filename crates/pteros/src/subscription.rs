@@ -102,16 +102,10 @@ impl<T: 'static> Subscription<T> {
     }
 
     /// Takes the oldest message, waiting for one at most `timeout`. Blocks;
-    /// drives the network itself, so no executor is needed.
+    /// drives the network itself, so no executor is needed. Of several threads
+    /// that wait, one at a time is served.
     pub fn take_timeout(&self, timeout: Duration) -> Option<Sample<T>> {
-        let mut taken = None;
-        self.core.node.wait_on(&self.core.own_queue, timeout, || {
-            self.core.endpoint.slot.taken();
-            while self.core.own_queue.pop().is_some() {}
-            taken = self.core.take();
-            taken.is_some()
-        });
-        taken
+        self.core.take_timeout(timeout)
     }
 
     /// The topic's fully qualified name, after remapping.
@@ -177,14 +171,14 @@ pub(crate) struct SubscriptionCore<T> {
     pub(crate) callback: Option<Mutex<Callback<T>>>,
     pub(crate) on_event: Option<Arc<EventTask>>,
     /// Where a thread in `take_timeout` sleeps.
-    pub(crate) own_queue: Arc<ReadyQueue>,
+    pub(crate) own_queue: Mutex<Arc<ReadyQueue>>,
     pub(crate) undecodable: AtomicU64,
 }
 
 impl<T: 'static> SubscriptionCore<T> {
     fn take(&self) -> Option<Sample<T>> {
         loop {
-            let Item { body, meta } = self.endpoint.take()?;
+            let Item { body, meta, .. } = self.node.core().take(&self.endpoint)?;
             let info = SampleInfo::new(meta);
             match (self.decode)(body) {
                 Ok(Decoded::Shared(value)) => return Some(Sample::shared(value, info)),
@@ -192,6 +186,26 @@ impl<T: 'static> SubscriptionCore<T> {
                 Err(error) => self.note_undecodable(&info, &error),
             }
         }
+    }
+
+    fn take_timeout(&self, timeout: Duration) -> Option<Sample<T>> {
+        if let Some(sample) = self.take() {
+            return Some(sample);
+        }
+        let core = self.node.core();
+        let until = core.env.now().after(timeout.into());
+        // A bed is one thread's.
+        let Some(queue) = self.own_queue.try_lock_for(timeout) else {
+            return self.take();
+        };
+        let mut taken = None;
+        core.drive_until(&queue, until, || {
+            self.endpoint.slot.taken();
+            while queue.pop().is_some() {}
+            taken = self.take();
+            taken.is_some()
+        });
+        taken
     }
 
     /// Told once per subscription: a stranger's type will not mend itself.
@@ -209,12 +223,15 @@ impl<T: 'static> SubscriptionCore<T> {
 impl<T: 'static> Task for SubscriptionCore<T> {
     fn run(&self) {
         self.endpoint.slot.taken();
-        let Some(callback) = &self.callback else {
+        // Locked when the callback itself spins, or runs on the executor that
+        // had the node before: whoever holds it looks for more afterwards.
+        let Some(mut callback) = self.callback.as_ref().and_then(Mutex::try_lock) else {
             return;
         };
         if let Some(sample) = self.take() {
-            callback.lock()(sample);
+            callback(sample);
         }
+        drop(callback);
         if self.endpoint.has_samples() {
             self.endpoint.slot.ready();
         }
@@ -227,16 +244,12 @@ impl<T: 'static> Attach for SubscriptionCore<T> {
         if self.callback.is_some() {
             self.endpoint
                 .slot
-                .attach(queue.clone(), self.endpoint.has_samples());
-        } else {
-            self.endpoint
-                .slot
-                .attach(Some(self.own_queue.clone()), false);
+                .attach(queue.clone(), || self.endpoint.has_samples());
         }
         if self.on_event.is_some() {
             self.endpoint
                 .event_slot
-                .attach(queue, self.endpoint.has_events());
+                .attach(queue, || self.endpoint.has_events());
         }
     }
 }
@@ -258,9 +271,13 @@ pub(crate) struct EventTask {
 impl Task for EventTask {
     fn run(&self) {
         self.endpoint.event_slot.taken();
+        let Some(mut callback) = self.callback.try_lock() else {
+            return;
+        };
         if let Some(event) = self.endpoint.take_event() {
-            self.callback.lock()(&event);
+            callback(&event);
         }
+        drop(callback);
         if self.endpoint.has_events() {
             self.endpoint.event_slot.ready();
         }

@@ -81,6 +81,18 @@ impl TimerCore {
         Instant::from_nanos(self.due.load(Ordering::Acquire))
     }
 
+    /// Whether an entry of that instant still stands for a tick.
+    fn is_due(&self, entry: Instant) -> bool {
+        self.due() == entry && !self.cancelled.load(Ordering::Acquire)
+    }
+
+    /// Whether these are the timers of the executor that has the node now.
+    fn is_at(&self, timers: &TimerHeap) -> bool {
+        let home = self.home.lock();
+        home.as_ref()
+            .is_some_and(|h| std::ptr::eq(&h.timers, timers))
+    }
+
     /// Stands in line of the executor that spins the node, if one does.
     fn enlist(&self) {
         if let Some(home) = self.home.lock().as_ref() {
@@ -89,17 +101,20 @@ impl TimerCore {
         }
     }
 
-    /// Ticks once; returns when the next tick is due.
+    /// Ticks once; returns when the next tick is due. A tick that falls into
+    /// the callback itself (it spins, or another executor runs it) is skipped.
     fn tick(&self, now: Instant) -> Option<Instant> {
         let due = self.due().as_nanos();
         let behind = now.as_nanos().saturating_sub(due) / self.period_nanos;
         let next = due.saturating_add((behind + 1).saturating_mul(self.period_nanos));
         self.due.store(next, Ordering::Release);
-        self.ticks.fetch_add(1, Ordering::Relaxed);
-        if !self.repeats {
-            self.cancelled.store(true, Ordering::Release);
+        if let Some(mut callback) = self.callback.try_lock() {
+            self.ticks.fetch_add(1, Ordering::Relaxed);
+            if !self.repeats {
+                self.cancelled.store(true, Ordering::Release);
+            }
+            callback();
         }
-        self.callback.lock()();
         (!self.cancelled.load(Ordering::Acquire)).then(|| self.due())
     }
 }
@@ -154,6 +169,13 @@ impl TimerHeap {
 
     fn add(&self, due: Instant, timer: Weak<TimerCore>) {
         let mut heap = self.heap.lock();
+        if heap.len() == heap.capacity() {
+            // Entries of timers that were reset, moved or dropped since.
+            heap.retain(|Reverse(entry)| {
+                let timer = entry.timer.upgrade();
+                timer.is_some_and(|t| t.is_due(entry.due))
+            });
+        }
         heap.push(Reverse(Entry { due, timer }));
         self.note_next(&heap);
     }
@@ -192,7 +214,7 @@ impl TimerHeap {
             let live = entry
                 .timer
                 .upgrade()
-                .filter(|t| t.due() == entry.due && !t.cancelled.load(Ordering::Acquire));
+                .filter(|t| t.is_due(entry.due) && t.is_at(self));
             if live.is_some() {
                 found = live;
                 break;

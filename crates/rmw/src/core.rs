@@ -2,19 +2,20 @@
 //!
 //! Lock order, outermost first: `match_order`, `table`, a writer's `state`, a
 //! reader's `machine`, a reader's `queue`; `participant` is never held together
-//! with an endpoint's lock. User code runs under none of them.
+//! with an endpoint's lock. The deadlines' and the ready queues' own locks come
+//! last and are held for a few instructions. User code runs under none.
 
 use std::collections::HashMap;
 use std::io::IoSlice;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::{Arc, Weak};
 
-use parking_lot::{Condvar, Mutex, RwLock};
+use parking_lot::{Mutex, RwLock};
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 use pteros_rtps::locator::{Locator, Reach};
 use pteros_rtps::outbox::Outbox;
 use pteros_rtps::participant::{Participant, ParticipantConfig};
-use pteros_rtps::time::Instant;
+use pteros_rtps::time::{Duration, Instant};
 
 use crate::deadline::Deadlines;
 use crate::driver::DriverState;
@@ -24,6 +25,7 @@ use crate::graph::Graph;
 use crate::helper::Helper;
 use crate::reader::ReaderEndpoint;
 use crate::ready::ReadyQueue;
+use crate::waiters::Waiters;
 use crate::writer::WriterEndpoint;
 
 /// Participant indices of this host that announcements are sent to, so that
@@ -57,6 +59,8 @@ pub struct CoreOptions {
     pub fragment_bytes_network: u16,
     /// The security enclave, `/` without one.
     pub enclave: String,
+    /// How long peers keep us when they hear nothing of us.
+    pub lease: Duration,
 }
 
 impl Default for CoreOptions {
@@ -73,6 +77,8 @@ impl Default for CoreOptions {
             fragment_bytes_same_host: 63_000,
             fragment_bytes_network: 1_344,
             enclave: "/".into(),
+            // As Fast DDS in ROS 2.
+            lease: Duration::from_secs(20),
         }
     }
 }
@@ -124,7 +130,10 @@ pub struct Core {
     /// Nanoseconds of the instant the driver sleeps to; 0 while it is awake.
     pub(crate) sleeping_until: AtomicU64,
     pub(crate) followers: Mutex<Vec<Arc<ReadyQueue>>>,
-    pub(crate) idle_queue: Arc<ReadyQueue>,
+    /// Ours, for those who must not keep us alive.
+    me: Weak<Self>,
+    /// Never has work: for turns on nobody's behalf.
+    pub(crate) no_queue: ReadyQueue,
     pub(crate) graph: Graph,
     pub(crate) counters: Counters,
     helper: Option<Helper>,
@@ -133,14 +142,7 @@ pub struct Core {
     next_entity: AtomicU32,
     shut_down: AtomicBool,
     closed: AtomicBool,
-    progress: Progress,
-}
-
-#[derive(Default)]
-struct Progress {
-    count: Mutex<u64>,
-    condvar: Condvar,
-    waiting: AtomicUsize,
+    pub(crate) waiters: Waiters,
 }
 
 impl Core {
@@ -172,42 +174,36 @@ impl Core {
             announce_to: announce_to(&options, opened.multicast),
             user_data: format!("enclave={};", options.enclave).into_bytes(),
             entity_name: Some(options.enclave.clone()),
+            lease: options.lease,
             ..ParticipantConfig::new(prefix, options.domain_id)
         };
         let now = env.now();
         let participant = Participant::new(now, config);
-        let core = Arc::new_cyclic(|weak: &std::sync::Weak<Core>| {
-            let weak = weak.clone();
-            let wake = move || {
-                if let Some(core) = weak.upgrade() {
-                    core.transport.wake();
-                }
-            };
-            Self {
-                env,
-                transport: opened.transport,
-                prefix,
-                participant_index: opened.participant_index,
-                advice: opened.advice,
-                participant: Mutex::new(participant),
-                match_order: Mutex::default(),
-                table: RwLock::default(),
-                deadlines: Deadlines::new(),
-                driver: Mutex::new(DriverState::new()),
-                sleeping_until: AtomicU64::new(0),
-                followers: Mutex::default(),
-                idle_queue: Arc::new(ReadyQueue::new(wake)),
-                graph: Graph::new(prefix, options.enclave.clone()),
-                counters: Counters::default(),
-                helper: Helper::of_process(),
-                turns: AtomicU64::new(0),
-                in_turn: AtomicBool::new(false),
-                next_entity: AtomicU32::new(1),
-                shut_down: AtomicBool::new(false),
-                closed: AtomicBool::new(false),
-                progress: Progress::default(),
-                options,
-            }
+        let core = Arc::new_cyclic(|me| Self {
+            env,
+            transport: opened.transport,
+            prefix,
+            participant_index: opened.participant_index,
+            advice: opened.advice,
+            participant: Mutex::new(participant),
+            match_order: Mutex::default(),
+            table: RwLock::default(),
+            deadlines: Deadlines::new(),
+            driver: Mutex::new(DriverState::new()),
+            sleeping_until: AtomicU64::new(0),
+            followers: Mutex::default(),
+            me: me.clone(),
+            no_queue: ReadyQueue::new(|| {}),
+            graph: Graph::new(prefix, options.enclave.clone()),
+            counters: Counters::default(),
+            helper: Helper::of_process(),
+            turns: AtomicU64::new(0),
+            in_turn: AtomicBool::new(false),
+            next_entity: AtomicU32::new(1),
+            shut_down: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+            waiters: Waiters::default(),
+            options,
         });
         core.start(now);
         Ok(core)
@@ -258,8 +254,8 @@ impl Core {
     }
 
     /// A ready queue for an executor of this context.
-    pub fn ready_queue(self: &Arc<Self>) -> Arc<ReadyQueue> {
-        let weak = Arc::downgrade(self);
+    pub fn ready_queue(&self) -> Arc<ReadyQueue> {
+        let weak = self.me.clone();
         Arc::new(ReadyQueue::new(move || {
             if let Some(core) = weak.upgrade() {
                 core.transport.wake();
@@ -281,7 +277,7 @@ impl Core {
         for follower in self.followers.lock().iter() {
             follower.nudge();
         }
-        self.note_progress();
+        self.waiters.nudge();
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -341,10 +337,11 @@ impl Core {
         }
     }
 
-    /// The helper's turn: empties the sockets without sleeping.
-    pub(crate) fn drive_for_others(&self, rounds: usize) {
+    /// The helper's turn: empties the sockets without sleeping. False when
+    /// another thread drives.
+    pub(crate) fn drive_for_others(&self, rounds: usize) -> bool {
         let Some(mut state) = self.driver.try_lock() else {
-            return;
+            return false;
         };
         for _ in 0..rounds {
             if self.turn_now(&mut state) == 0 {
@@ -355,35 +352,18 @@ impl Core {
         if let Some(follower) = self.followers.lock().first() {
             follower.nudge();
         }
+        true
     }
 
     /// Notes that the helper sleeps for this context; returns until when.
     pub(crate) fn sleep_on_behalf(&self) -> Instant {
         self.sleeping_until.store(u64::MAX, Ordering::SeqCst);
+        // Pairs with the fence in `schedule`.
+        fence(Ordering::SeqCst);
         let next = self.deadlines.next();
         self.sleeping_until.store(next.as_nanos(), Ordering::SeqCst);
+        fence(Ordering::SeqCst);
         next.min(self.deadlines.next())
-    }
-
-    // --- waiting for something to happen ---
-
-    pub(crate) fn note_progress(&self) {
-        if self.progress.waiting.load(Ordering::Acquire) == 0 {
-            return;
-        }
-        *self.progress.count.lock() += 1;
-        self.progress.condvar.notify_all();
-    }
-
-    pub(crate) fn wait_for_progress(&self, until: Instant, now: Instant) {
-        let Some(span) = until.since(now).to_std() else {
-            return;
-        };
-        self.progress.waiting.fetch_add(1, Ordering::AcqRel);
-        let mut count = self.progress.count.lock();
-        self.progress.condvar.wait_for(&mut count, span);
-        drop(count);
-        self.progress.waiting.fetch_sub(1, Ordering::AcqRel);
     }
 
     /// Says goodbye to every peer. Called once, when the last user is gone.

@@ -18,6 +18,7 @@ use crate::deadline::Machine;
 use crate::env::Received;
 use crate::publish::transmit;
 use crate::reader::ReaderEndpoint;
+use crate::sample::Item;
 use crate::writer::WriterEndpoint;
 
 /// The largest UDP payload over IPv4.
@@ -189,17 +190,30 @@ impl Core {
         }
     }
 
+    /// Takes a reader's oldest sample. When that makes room, writers that were
+    /// held back are asked for more, or woken. Never blocks for IO.
+    pub fn take(&self, reader: &ReaderEndpoint) -> Option<Item> {
+        let popped = reader.pop(|| self.env.now());
+        if popped.resume {
+            self.serve_reader(self.env.now(), reader);
+        }
+        if popped.made_room {
+            self.note_progress();
+        }
+        popped.item
+    }
+
     /// Moves a reader's samples and events on and sends its acknowledgements.
     pub(crate) fn serve_reader(&self, now: Instant, reader: &ReaderEndpoint) {
-        let mut next = None;
         transmit(self, |outbox| {
             let mut machine = reader.machine.lock();
             reader.collect(&mut machine, self.env.wall());
             let more = machine.poll_transmit(now, outbox);
-            next = machine.next_timeout();
+            // Under the lock: a later deadline must not be written over.
+            let next = machine.next_timeout();
+            self.schedule(Machine::Reader(reader.data.guid.entity), next);
             more
         });
-        self.schedule(Machine::Reader(reader.data.guid.entity), next);
         if reader.is_graph() {
             self.absorb_graph(reader);
         }

@@ -9,7 +9,7 @@
 //! [`Core::turn`] is a plain function of `now`: a simulation calls it as well.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 
 use pteros_rtps::time::{Duration, Instant};
 
@@ -17,43 +17,57 @@ use crate::core::Core;
 use crate::deadline::Machine;
 use crate::dispatch::Inbox;
 use crate::ready::ReadyQueue;
+use crate::waiters::Waiting;
 
 /// Datagrams handled between two looks at the ready queue. Enough to empty a
 /// burst of fragments in one go, few enough that a callback never waits long.
 const DATAGRAMS_PER_TURN: usize = 64;
 
+/// While there is always work, the sockets are looked at this often. A system
+/// call per millisecond costs a thousandth of it.
+const LOOK_PERIOD: Duration = Duration::from_millis(1);
+
 /// What only the driver touches.
 pub struct DriverState {
     pub(crate) inbox: Inbox,
+    /// When the sockets were last asked.
+    looked_at: Instant,
 }
 
 impl DriverState {
     pub(crate) fn new() -> Self {
         Self {
             inbox: Inbox::new(),
+            looked_at: Instant::ZERO,
         }
     }
 }
 
 impl Core {
     /// Waits until `queue` has work, `until` has passed or the context shuts
-    /// down; drives the sockets if nobody else does. The caller runs the work.
+    /// down, or for a shorter time; drives the sockets if nobody else does.
+    /// `queue` is the caller's alone. The caller runs the work, then calls
+    /// this again; when it does not mean to, [`Core::hand_over`].
     pub fn drive(&self, queue: &Arc<ReadyQueue>, until: Instant) {
         if let Some(mut state) = self.driver.try_lock() {
             self.enter_turn();
             self.turn(&mut state, queue, until);
-            drop(state);
+            // Under the lock, so that the next driver's entry comes after.
             self.leave_turn();
+            drop(state);
+        } else {
+            self.followers.lock().push(queue.clone());
+            // The driver may have left between the two looks.
+            if !self.driver.is_locked() {
+                queue.nudge();
+            }
+            queue.sleep(self.span_until(until));
+            self.followers.lock().retain(|f| !Arc::ptr_eq(f, queue));
+        }
+        // A caller without work comes back at once and drives itself.
+        if !queue.is_empty() || self.env.now() >= until {
             self.hand_over(queue);
-            return;
         }
-        self.followers.lock().push(queue.clone());
-        // The driver may have left between the two looks.
-        if !self.driver.is_locked() {
-            queue.nudge();
-        }
-        queue.sleep(self.span_until(until));
-        self.followers.lock().retain(|f| !Arc::ptr_eq(f, queue));
     }
 
     /// One turn: due deadlines, then datagrams; sleeps at most once, and only
@@ -63,15 +77,21 @@ impl Core {
         self.fire_deadlines(now);
         let handled = self.receive(state, now, queue);
         if handled > 0 || !queue.is_empty() {
+            self.look(state, now);
             return;
         }
-        self.sleep_in_sockets(queue, until, now);
+        if self.sleep_in_sockets(queue, until, now) {
+            state.looked_at = now;
+        } else if until <= now {
+            self.transport.wait(Some(Duration::ZERO));
+            state.looked_at = now;
+        } else {
+            self.look(state, now);
+        }
         let now = self.env.now();
         self.fire_deadlines(now);
         self.receive(state, now, queue);
-        if self.transport.shutdown_requested() {
-            self.request_shutdown();
-        }
+        self.notice_shutdown();
     }
 
     /// A turn that never sleeps, for the helper and for simulations. Returns
@@ -79,26 +99,48 @@ impl Core {
     pub fn turn_now(&self, state: &mut DriverState) -> usize {
         self.transport.wait(Some(Duration::ZERO));
         let now = self.env.now();
+        state.looked_at = now;
         self.fire_deadlines(now);
-        self.receive(state, now, &self.idle_queue)
+        let handled = self.receive(state, now, &self.no_queue);
+        self.notice_shutdown();
+        handled
     }
 
-    fn sleep_in_sockets(&self, queue: &ReadyQueue, until: Instant, now: Instant) {
+    /// Looks at the sockets although there is other work, now and then: user
+    /// code that always has work must not make us deaf.
+    fn look(&self, state: &mut DriverState, now: Instant) {
+        if now.since(state.looked_at) >= LOOK_PERIOD {
+            state.looked_at = now;
+            self.transport.wait(Some(Duration::ZERO));
+        }
+    }
+
+    fn notice_shutdown(&self) {
+        if self.transport.shutdown_requested() {
+            self.request_shutdown();
+        }
+    }
+
+    /// Sleeps until something comes, if nothing has. Returns whether it slept.
+    fn sleep_in_sockets(&self, queue: &ReadyQueue, until: Instant, now: Instant) -> bool {
         if self.is_shut_down() {
-            return;
+            return false;
         }
         let wake_at = until.min(self.deadlines.next());
-        // SeqCst pairs with `schedule`: either it sees that we sleep past its
-        // deadline and wakes us, or we see its deadline here.
+        // The fence pairs with the one in `schedule`: either it sees that we
+        // sleep past its deadline and wakes us, or we see its deadline here.
         self.sleeping_until
             .store(wake_at.as_nanos(), Ordering::SeqCst);
+        fence(Ordering::SeqCst);
         let wake_at = wake_at.min(self.deadlines.next());
-        if wake_at > now && queue.may_sleep_in_sockets() {
+        let sleeps = wake_at > now && queue.may_sleep_in_sockets();
+        if sleeps {
             let timeout = (wake_at != Instant::FAR_FUTURE).then(|| wake_at.since(now));
             self.transport.wait(timeout);
             queue.awake();
         }
         self.sleeping_until.store(0, Ordering::SeqCst);
+        sleeps
     }
 
     fn receive(&self, state: &mut DriverState, now: Instant, queue: &ReadyQueue) -> usize {
@@ -165,15 +207,19 @@ impl Core {
             return;
         }
         let Some(at) = at else { return };
-        std::sync::atomic::fence(Ordering::SeqCst);
+        fence(Ordering::SeqCst);
         let sleeping_until = self.sleeping_until.load(Ordering::SeqCst);
         if sleeping_until != 0 && at.as_nanos() < sleeping_until {
             self.transport.wake();
         }
     }
 
-    /// Gives the role to a thread that waits for it.
-    fn hand_over(&self, own: &Arc<ReadyQueue>) {
+    /// Gives the role, if it is free, to a thread that waits for it. Called by
+    /// whoever stops driving, or was chosen to and does not.
+    pub fn hand_over(&self, own: &Arc<ReadyQueue>) {
+        if self.driver.is_locked() {
+            return;
+        }
         let followers = self.followers.lock();
         let next = followers.iter().find(|f| !Arc::ptr_eq(f, own));
         if let Some(next) = next {
@@ -181,31 +227,23 @@ impl Core {
         }
     }
 
-    /// Drives until `done` says so or `until` has passed; returns `done`'s last
-    /// word. For callers that wait without an executor. Blocks.
+    /// As [`Core::wait_until`], woken by work on `queue` as well, which `done`
+    /// removes. `queue` is the caller's alone.
     pub fn drive_until(
         &self,
         queue: &Arc<ReadyQueue>,
         until: Instant,
         mut done: impl FnMut() -> bool,
     ) -> bool {
+        let _waiting = Waiting::begin(self, queue);
         loop {
             if done() {
                 return true;
             }
-            let now = self.env.now();
-            if now >= until || self.is_shut_down() {
+            if self.env.now() >= until || self.is_shut_down() {
                 return done();
             }
-            if let Some(mut state) = self.driver.try_lock() {
-                self.enter_turn();
-                self.turn(&mut state, queue, until);
-                drop(state);
-                self.leave_turn();
-                self.hand_over(queue);
-                continue;
-            }
-            self.wait_for_progress(until.min(now.after(Duration::from_millis(5))), now);
+            self.drive(queue, until);
         }
     }
 

@@ -346,7 +346,7 @@ impl Core {
     /// Takes in what peers say about their nodes.
     pub(crate) fn absorb_graph(&self, reader: &ReaderEndpoint) {
         let mut any = false;
-        while let Some(item) = reader.take() {
+        while let Some(item) = self.take(reader) {
             let Body::Serialized(payload) = item.body else {
                 continue;
             };

@@ -229,13 +229,22 @@ impl Charge {
         self.drive(poller, core, nap)
     }
 
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "how long a thread has been away is a matter of this machine's clock"
+    )]
     fn drive(&mut self, poller: &Poller, core: &Arc<Core>, nap: Nap) -> Nap {
         if !self.adopted
             && let Some(fd) = core.transport.descriptor()
         {
             self.adopted = poller.add(fd, self.token).is_ok();
         }
-        core.drive_for_others(ROUNDS_MAX);
+        if !core.drive_for_others(ROUNDS_MAX) {
+            // Somebody has just come back.
+            self.changed_at = Some(std::time::Instant::now());
+            self.release(poller, core);
+            return nap.at_most(ABANDONED_AFTER);
+        }
         let next = core.sleep_on_behalf();
         if next == Instant::FAR_FUTURE {
             return nap;

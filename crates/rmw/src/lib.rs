@@ -17,7 +17,9 @@ pub mod error;
 pub mod event;
 pub mod graph;
 mod helper;
+mod local;
 mod matching;
+mod mismatch;
 pub mod names;
 mod publish;
 pub mod qos;
@@ -25,6 +27,7 @@ pub mod reader;
 pub mod ready;
 pub mod sample;
 pub mod udp;
+mod waiters;
 pub mod writer;
 
 pub use crate::core::{Core, CoreCounts, CoreOptions};

@@ -10,7 +10,7 @@ use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::{EntityId, Guid, VendorId};
 use pteros_rtps::locator::Route;
 use pteros_rtps::participant::ParticipantEvent;
-use pteros_rtps::qos::{EndpointQos, Liveliness, XCDR1, XCDR2, incompatibilities};
+use pteros_rtps::qos::{EndpointQos, Liveliness, XCDR1, XCDR2};
 use pteros_rtps::reader::{Reader, ReaderConfig, WriterProxyConfig};
 use pteros_rtps::time::Instant;
 use pteros_rtps::writer::{ReaderProxyConfig, Writer, WriterConfig};
@@ -19,6 +19,7 @@ use crate::core::Core;
 use crate::deadline::Machine;
 use crate::error::EndpointError;
 use crate::event::EndpointEvent;
+use crate::local::has_manual_lease;
 use crate::publish::transmit;
 use crate::reader::{ReaderEndpoint, Wants};
 use crate::writer::WriterEndpoint;
@@ -67,12 +68,17 @@ impl Core {
             table.readers.values().cloned().collect()
         };
         for reader in &local {
-            self.match_local(&writer, reader);
+            self.match_local(now, &writer, reader);
         }
         self.participant.lock().add_writer(now, data);
         drop(order);
         self.serve_participant(now);
+        if has_manual_lease(&writer.data.qos) {
+            // Alive from birth; from here on it has to prove it.
+            writer.state.lock().machine.assert_liveliness(now);
+        }
         self.serve_writer(now, &writer);
+        self.note_progress();
         Ok(writer)
     }
 
@@ -106,11 +112,12 @@ impl Core {
             table.writers.values().cloned().collect()
         };
         for writer in &local {
-            self.match_local(writer, &reader);
+            self.match_local(now, writer, &reader);
         }
         self.participant.lock().add_reader(now, data);
         drop(order);
         self.serve_participant(now);
+        self.note_progress();
         Ok(reader)
     }
 
@@ -120,14 +127,12 @@ impl Core {
         let now = self.env.now();
         let order = self.match_order.lock();
         self.table.write().writers.remove(&guid.entity);
-        for reader in writer.local.load().iter() {
-            reader.note_matched(guid, -1);
-        }
-        writer.local.store(Arc::default());
+        self.unmatch_local_writer(writer);
         self.deadlines.forget(Machine::Writer(guid.entity));
         self.participant.lock().remove_endpoint(now, guid);
         drop(order);
         self.serve_participant(now);
+        self.note_progress();
     }
 
     /// Removes a reader: peers and local writers are told.
@@ -145,17 +150,13 @@ impl Core {
             table.writers.values().cloned().collect()
         };
         for writer in writers {
-            let routes = writer.local.load();
-            if routes.iter().any(|r| r.data.guid == guid) {
-                let rest = routes.iter().filter(|r| r.data.guid != guid).cloned();
-                writer.local.store(Arc::new(rest.collect()));
-                writer.note_matched(guid, -1);
-            }
+            self.unmatch_local_reader(&writer, reader);
         }
         self.deadlines.forget(Machine::Reader(guid.entity));
         self.participant.lock().remove_endpoint(now, guid);
         drop(order);
         self.serve_participant(now);
+        self.note_progress();
     }
 
     fn new_guid(&self, kind: u8) -> Result<Guid, EndpointError> {
@@ -175,46 +176,11 @@ impl Core {
         EndpointData::new(guid, &spec.topic, &spec.type_name, spec.qos)
     }
 
-    // --- local with local ---
-
-    fn match_local(&self, writer: &Arc<WriterEndpoint>, reader: &Arc<ReaderEndpoint>) {
-        if writer.data.topic != reader.data.topic || reader.ignore_local {
-            return;
-        }
-        if writer.data.type_name != reader.data.type_name {
-            reader.note(EndpointEvent::IncompatibleType {
-                total: 1,
-                peer: writer.guid(),
-                peer_type: writer.data.type_name.clone(),
-            });
-            return;
-        }
-        let policies = incompatibilities(&writer.data.qos, &reader.data.qos);
-        if !policies.is_empty() {
-            writer.note_incompatible(reader.data.guid, policies.clone());
-            reader.note_incompatible(writer.guid(), policies);
-            return;
-        }
-        // Under the writer's lock, so that no message falls between the
-        // latched ones and the route.
-        let state = writer.state.lock();
-        for item in state.latched_for(reader) {
-            reader.deliver_local(item.clone());
-        }
-        let mut routes: Vec<_> = writer.local.load().iter().cloned().collect();
-        routes.push(reader.clone());
-        writer.local.store(Arc::new(routes));
-        drop(state);
-        writer.note_matched(reader.data.guid, 1);
-        reader.note_matched(writer.guid(), 1);
-    }
-
     // --- local with remote ---
 
     /// Carries out what discovery has decided and sends what it has to send.
     pub(crate) fn serve_participant(&self, now: Instant) {
-        let order = self.match_order.lock();
-        let mut next = None;
+        let _order = self.match_order.lock();
         loop {
             let mut events = Vec::new();
             transmit(self, |outbox| {
@@ -223,7 +189,8 @@ impl Core {
                     events.push(event);
                 }
                 let more = participant.poll_transmit(now, outbox);
-                next = participant.next_timeout();
+                // Under the lock: a later deadline must not be written over.
+                self.schedule(Machine::Participant, participant.next_timeout());
                 more
             });
             if events.is_empty() {
@@ -233,8 +200,6 @@ impl Core {
                 self.apply(now, event);
             }
         }
-        drop(order);
-        self.schedule(Machine::Participant, next);
     }
 
     fn apply(&self, now: Instant, event: ParticipantEvent) {
@@ -253,8 +218,10 @@ impl Core {
                 policies,
             } => {
                 if let Some(writer) = self.writer(local.entity) {
+                    self.warn_of_qos(&writer.data, &remote);
                     writer.note_incompatible(remote.guid, policies);
                 } else if let Some(reader) = self.reader(local.entity) {
+                    self.warn_of_qos(&remote, &reader.data);
                     reader.note_incompatible(remote.guid, policies);
                 }
             }
@@ -265,8 +232,10 @@ impl Core {
                     peer_type: remote.type_name.clone(),
                 };
                 if let Some(writer) = self.writer(local.entity) {
+                    self.warn_of_types(&writer.data, &remote);
                     writer.note(event);
                 } else if let Some(reader) = self.reader(local.entity) {
+                    self.warn_of_types(&remote, &reader.data);
                     reader.note(event);
                 }
             }

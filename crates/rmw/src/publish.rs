@@ -6,13 +6,14 @@ use bytes::Bytes;
 use parking_lot::MutexGuard;
 use pteros_rtps::history::ChangeKind;
 use pteros_rtps::outbox::Outbox;
-use pteros_rtps::qos::History;
+use pteros_rtps::qos::{History, Liveliness};
 use pteros_rtps::time::{Instant, Timestamp};
 use pteros_rtps::writer::NewChange;
 
 use crate::core::Core;
 use crate::deadline::Machine;
 use crate::error::PublishError;
+use crate::local::has_manual_lease;
 use crate::sample::{Body, Path, SampleMeta};
 use crate::writer::{Outgoing, WriterEndpoint, WriterState};
 
@@ -59,6 +60,10 @@ impl Core {
             false => self.publish_within(writer, message, source)?,
         };
         writer.note_published();
+        let qos = &writer.data.qos;
+        if qos.liveliness == Liveliness::ManualByParticipant && has_manual_lease(qos) {
+            self.assert_participant(self.env.now());
+        }
         Ok(sequence)
     }
 
@@ -69,13 +74,18 @@ impl Core {
         message: &mut dyn Outgoing,
         source: Timestamp,
     ) -> Result<i64, PublishError> {
-        if writer.a_local_reader_is_full() {
-            self.wait_for_room(writer, || !writer.a_local_reader_is_full())?;
+        if writer.must_wait_locally() {
+            self.wait_for_room(writer, || !writer.must_wait_locally())?;
         }
         let mut state = writer.state.lock();
         let meta = meta(writer, &state, source);
-        writer.deliver_locally(message, meta);
-        state.machine.skip(self.env.now());
+        let now = self.env.now();
+        self.deliver_locally(now, writer, message, meta);
+        state.machine.skip(now);
+        if writer.is_watched() {
+            let next = state.machine.next_timeout();
+            self.schedule(Machine::Writer(writer.guid().entity), next);
+        }
         Ok(meta.sequence)
     }
 
@@ -100,13 +110,13 @@ impl Core {
         }
         let mut state = writer.state.lock();
         let meta = meta(writer, &state, source);
-        writer.deliver_locally(message, meta);
         let now = self.env.now();
+        self.deliver_locally(now, writer, message, meta);
         let payload = serialize(writer, message);
         // KEEP_LAST overwrites: the size was checked, so it cannot fail.
         let accepted = state.machine.write(now, change(&payload, source));
         debug_assert!(accepted.is_ok(), "KEEP_LAST refused a sample: {accepted:?}");
-        latch(&mut state, writer, message, payload, meta);
+        latch(&mut state, now, writer, message, payload, meta);
         self.send_new(writer, state, now);
         Ok(meta.sequence)
     }
@@ -120,7 +130,7 @@ impl Core {
         let payload = serialize(writer, message);
         let mut accepted = None;
         let mut attempt = || {
-            if writer.a_local_reader_is_full() {
+            if writer.must_wait_locally() {
                 return false;
             }
             let mut state = writer.state.lock();
@@ -129,8 +139,8 @@ impl Core {
             if state.machine.write(now, change(&payload, source)).is_err() {
                 return false;
             }
-            writer.deliver_locally(message, meta);
-            latch(&mut state, writer, message, payload.clone(), meta);
+            self.deliver_locally(now, writer, message, meta);
+            latch(&mut state, now, writer, message, payload.clone(), meta);
             self.send_new(writer, state, now);
             accepted = Some(meta.sequence);
             true
@@ -149,8 +159,11 @@ impl Core {
     ) -> Result<(), PublishError> {
         let start = self.env.now();
         let until = start.after(writer.data.qos.max_blocking_time);
-        if self.drive_until(&self.idle_queue, until, room) {
+        if self.wait_until(until, room) {
             return Ok(());
+        }
+        if self.is_shut_down() {
+            return Err(PublishError::ShutDown);
         }
         let waited = self.env.now().since(start).as_nanos() / 1_000_000;
         Err(PublishError::TimedOut {
@@ -162,39 +175,59 @@ impl Core {
     /// Fills datagrams under the writer's lock and sends them without it.
     fn send_new(&self, writer: &WriterEndpoint, state: MutexGuard<'_, WriterState>, now: Instant) {
         let mut held = Some(state);
-        let mut next = None;
         transmit(self, |outbox| {
             let mut state = held.take().unwrap_or_else(|| writer.state.lock());
             let more = state.machine.poll_transmit(now, outbox);
-            next = state.machine.next_timeout();
+            // Under the lock: a later deadline must not be written over.
+            let next = state.machine.next_timeout();
+            self.schedule(Machine::Writer(writer.guid().entity), next);
             more
         });
-        self.schedule(Machine::Writer(writer.guid().entity), next);
     }
 
     /// Sends what a writer has to send and tells its events.
     pub(crate) fn serve_writer(&self, now: Instant, writer: &WriterEndpoint) {
-        let mut next = None;
         transmit(self, |outbox| {
             let mut state = writer.state.lock();
             let more = state.machine.poll_transmit(now, outbox);
             writer.collect(&mut state.machine);
-            next = state.machine.next_timeout();
+            let next = state.machine.next_timeout();
+            self.schedule(Machine::Writer(writer.guid().entity), next);
             more
         });
-        self.schedule(Machine::Writer(writer.guid().entity), next);
     }
 
     /// Proves that a manual writer is alive.
     pub fn assert_liveliness(&self, writer: &WriterEndpoint) {
         let now = self.env.now();
+        match writer.data.qos.liveliness {
+            Liveliness::Automatic => {}
+            Liveliness::ManualByTopic => self.assert_writer(now, writer),
+            Liveliness::ManualByParticipant => self.assert_participant(now),
+        }
+    }
+
+    fn assert_writer(&self, now: Instant, writer: &WriterEndpoint) {
         writer.state.lock().machine.assert_liveliness(now);
         self.serve_writer(now, writer);
-        let kind = writer.data.qos.liveliness;
-        if kind == pteros_rtps::qos::Liveliness::ManualByParticipant {
-            self.participant.lock().assert_liveliness(now, kind);
-            self.serve_participant(now);
+        self.assert_locally(now, writer);
+    }
+
+    /// One writer that is manual by participant speaks for all of them.
+    fn assert_participant(&self, now: Instant) {
+        let kind = Liveliness::ManualByParticipant;
+        let writers: Vec<_> = {
+            let table = self.table.read();
+            let all = table.writers.values();
+            all.filter(|w| w.data.qos.liveliness == kind)
+                .cloned()
+                .collect()
+        };
+        for writer in &writers {
+            self.assert_writer(now, writer);
         }
+        self.participant.lock().assert_liveliness(now, kind);
+        self.serve_participant(now);
     }
 }
 
@@ -227,6 +260,7 @@ fn change(payload: &Bytes, source: Timestamp) -> NewChange {
 /// Keeps the sample for local readers that come later.
 fn latch(
     state: &mut WriterState,
+    now: Instant,
     writer: &WriterEndpoint,
     message: &mut dyn Outgoing,
     payload: Bytes,
@@ -236,6 +270,6 @@ fn latch(
         let body = message
             .shared()
             .map_or(Body::Serialized(payload), Body::Shared);
-        state.latch(body, meta);
+        state.latch(writer.item(now, body, meta));
     }
 }

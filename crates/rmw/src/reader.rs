@@ -12,11 +12,11 @@ use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::ChangeKind;
 use pteros_rtps::id::Guid;
 use pteros_rtps::reader::{Reader, ReaderEvent};
-use pteros_rtps::time::Timestamp;
+use pteros_rtps::time::{Instant, Timestamp};
 
 use crate::event::{EndpointEvent, EventQueue};
 use crate::ready::Slot;
-use crate::sample::{Body, Item, Path, SampleMeta, SampleQueue};
+use crate::sample::{Body, Item, Path, Popped, SampleMeta, SampleQueue};
 
 /// What a subscription's callback wants to be handed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +36,8 @@ pub struct ReaderCounts {
     pub overwritten: u64,
     /// Samples that never came, or came when the queue refused them.
     pub lost: u64,
+    /// Samples whose lifespan ended before they were taken.
+    pub expired: u64,
 }
 
 /// A reader as the runtime knows it.
@@ -95,9 +97,10 @@ impl ReaderEndpoint {
         self.graph.load(Ordering::Acquire)
     }
 
-    /// Takes the oldest sample. Never blocks for IO.
-    pub fn take(&self) -> Option<Item> {
-        self.queue.lock().pop()
+    /// Takes the oldest sample; the caller does what [`Popped`] asks for, see
+    /// [`Core::take`](crate::Core::take).
+    pub(crate) fn pop(&self, now: impl FnOnce() -> Instant) -> Popped {
+        self.queue.lock().pop(now)
     }
 
     /// Whether a sample waits.
@@ -122,17 +125,20 @@ impl ReaderEndpoint {
 
     /// The counters.
     pub fn counts(&self) -> ReaderCounts {
+        let queue = self.queue.lock();
         ReaderCounts {
             received: self.received.load(Ordering::Relaxed),
-            overwritten: self.queue.lock().overwritten,
+            overwritten: queue.overwritten,
             lost: self.lost.load(Ordering::Relaxed),
+            expired: queue.expired,
         }
     }
 
-    /// Hands over a sample of a publisher of this process.
-    pub(crate) fn deliver_local(&self, item: Item) {
+    /// Hands over a sample of a publisher of this process. `may_refuse`: a
+    /// full queue loses it. Otherwise its writer has waited for room.
+    pub(crate) fn deliver_local(&self, item: Item, may_refuse: bool) {
         let mut queue = self.queue.lock();
-        if queue.is_full() {
+        if may_refuse && queue.is_full() {
             drop(queue);
             self.note_lost(1);
             return;
@@ -152,7 +158,12 @@ impl ReaderEndpoint {
     pub(crate) fn collect(&self, machine: &mut Reader, wall: Timestamp) {
         let mut arrived = 0;
         let mut queue = self.queue.lock();
-        while !queue.is_full() {
+        loop {
+            if queue.is_full() {
+                // Reliable writers keep the rest; `Core::take` comes for it.
+                queue.hold_back();
+                break;
+            }
             let Some(change) = machine.poll_sample() else {
                 break;
             };
@@ -168,6 +179,7 @@ impl ReaderEndpoint {
                     publisher: change.writer,
                     path: Path::Network,
                 },
+                expires_at: change.expires_at,
             });
             arrived += 1;
         }
@@ -176,6 +188,11 @@ impl ReaderEndpoint {
             self.received.fetch_add(arrived, Ordering::Relaxed);
             self.slot.ready();
         }
+        self.collect_events(machine);
+    }
+
+    /// Moves the machine's events to the queue and tells user code.
+    pub(crate) fn collect_events(&self, machine: &mut Reader) {
         while let Some(event) = machine.poll_event() {
             self.note_machine_event(event);
         }

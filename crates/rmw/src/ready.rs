@@ -98,6 +98,11 @@ impl ReadyQueue {
         }
     }
 
+    /// Forgets nudges that came before now: the owner is about to look anyway.
+    pub fn forget_nudges(&self) {
+        self.state.lock().nudged = false;
+    }
+
     /// Announces that the owner is about to sleep in its sockets. False when
     /// there is work already: then it must not.
     pub fn may_sleep_in_sockets(&self) -> bool {
@@ -161,15 +166,22 @@ impl Slot {
         self.place.lock().task = Some(task);
     }
 
-    /// Moves the entity to `queue` (`None`: nobody spins it). With `pending`,
-    /// work that arrived before is queued at once.
-    pub fn attach(&self, queue: Option<Arc<ReadyQueue>>, pending: bool) {
+    /// Moves the entity to `queue` (`None`: nobody spins it). Work that arrived
+    /// before, if `pending` says that there is some, is queued at once.
+    pub fn attach(&self, queue: Option<Arc<ReadyQueue>>, pending: impl FnOnce() -> bool) {
         let mut place = self.place.lock();
-        place.queue = queue;
+        if let (Some(old), Some(new)) = (&place.queue, &queue) {
+            if Arc::ptr_eq(old, new) {
+                return;
+            }
+        }
+        let left = std::mem::replace(&mut place.queue, queue);
         // Release: pairs with the swap in `ready`.
         self.queued.store(false, Ordering::Release);
         drop(place);
-        if pending {
+        drop(left);
+        // Looked at only now: what arrives from here on finds the new queue.
+        if pending() {
             self.ready();
         }
     }
@@ -181,10 +193,12 @@ impl Slot {
             return;
         }
         let place = self.place.lock();
-        let task = place.task.as_ref().and_then(Weak::upgrade);
-        match (&place.queue, task) {
-            (Some(queue), Some(task)) => queue.push(task),
-            _ => self.queued.store(false, Ordering::Release),
+        // A task that is upgraded is always pushed, never dropped here: the
+        // caller may hold locks, and dropping the last one runs user code.
+        let queue = place.queue.as_ref();
+        match queue.and_then(|queue| Some((queue, place.task.as_ref()?.upgrade()?))) {
+            Some((queue, task)) => queue.push(task),
+            None => self.queued.store(false, Ordering::Release),
         }
     }
 
@@ -217,7 +231,7 @@ mod tests {
         slot.set_task(weak);
         slot.ready();
         assert!(queue.is_empty(), "nobody spins it yet");
-        slot.attach(Some(queue.clone()), true);
+        slot.attach(Some(queue.clone()), || true);
         slot.ready();
         slot.ready();
         assert_eq!(queue.len(), 1);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use pteros_rtps::id::Guid;
 use pteros_rtps::qos::{EndpointQos, History};
-use pteros_rtps::time::Timestamp;
+use pteros_rtps::time::{Instant, Timestamp};
 
 /// How a sample came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -62,18 +62,36 @@ pub struct Item {
     pub body: Body,
     /// What is known about it.
     pub meta: SampleMeta,
+    /// When its LIFESPAN ends: it is not handed over after that.
+    pub expires_at: Instant,
 }
 
 /// The samples of one subscription that have not been taken.
 ///
-/// KEEP_LAST drops the oldest and counts it; KEEP_ALL refuses when full, so
+/// KEEP_LAST drops the oldest and counts it; KEEP_ALL is said to be full, so
 /// that a reliable writer is held back.
 pub struct SampleQueue {
     items: VecDeque<Item>,
     depth: usize,
     keep_all: bool,
+    /// Some sample may end its lifespan while it waits.
+    may_expire: bool,
+    /// More waits behind this queue and comes when there is room.
+    held_back: bool,
     /// Samples that made room for newer ones.
     pub overwritten: u64,
+    /// Samples whose lifespan ended while they waited.
+    pub expired: u64,
+}
+
+/// What [`SampleQueue::pop`] found.
+pub struct Popped {
+    /// The sample.
+    pub item: Option<Item>,
+    /// The queue was full and no longer is.
+    pub made_room: bool,
+    /// There is room enough to fetch what was held back.
+    pub resume: bool,
 }
 
 /// Bound of KEEP_ALL queues without RESOURCE_LIMITS: at 1 kHz five seconds of
@@ -95,7 +113,10 @@ impl SampleQueue {
             items: VecDeque::new(),
             depth,
             keep_all,
+            may_expire: false,
+            held_back: false,
             overwritten: 0,
+            expired: 0,
         }
     }
 
@@ -104,18 +125,43 @@ impl SampleQueue {
         self.keep_all && self.items.len() >= self.depth
     }
 
-    /// Adds a sample; with KEEP_LAST the oldest makes room.
+    /// Adds a sample; with KEEP_LAST the oldest makes room. KEEP_ALL takes it
+    /// even when full: those who look before they push may be several.
     pub fn push_or_drop_oldest(&mut self, item: Item) {
-        if self.items.len() >= self.depth {
+        if !self.keep_all && self.items.len() >= self.depth {
             self.items.pop_front();
             self.overwritten += 1;
         }
+        self.may_expire |= item.expires_at != Instant::FAR_FUTURE;
         self.items.push_back(item);
     }
 
-    /// Takes the oldest sample.
-    pub fn pop(&mut self) -> Option<Item> {
-        self.items.pop_front()
+    /// Notes that samples were left behind for lack of room.
+    pub fn hold_back(&mut self) {
+        self.held_back = true;
+    }
+
+    /// Takes the oldest sample whose lifespan has not ended. `now` is asked
+    /// only if some sample may end.
+    pub fn pop(&mut self, now: impl FnOnce() -> Instant) -> Popped {
+        let was_full = self.is_full();
+        let now = match self.may_expire {
+            true => now(),
+            false => Instant::ZERO,
+        };
+        let mut item = self.items.pop_front();
+        while item.as_ref().is_some_and(|item| item.expires_at <= now) {
+            self.expired += 1;
+            item = self.items.pop_front();
+        }
+        // Half empty, so that a slow reader does not ask for each sample.
+        let resume = self.held_back && self.items.len() <= self.depth / 2;
+        self.held_back &= !resume;
+        Popped {
+            item,
+            made_room: was_full && !self.is_full(),
+            resume,
+        }
     }
 
     /// How many wait.

@@ -243,6 +243,9 @@ struct UdpTransport {
     multicast_readable: AtomicBool,
     poller: Poller,
     waker: Waker,
+    /// A shutdown signal came; its descriptor, readable for good, has left
+    /// the set.
+    shut_down: AtomicBool,
 }
 
 impl UdpTransport {
@@ -279,7 +282,18 @@ impl UdpTransport {
             multicast_readable: AtomicBool::new(true),
             poller,
             waker,
+            shut_down: AtomicBool::new(false),
         })
+    }
+
+    /// Takes the signal out of the set: it stays readable, and whoever waits
+    /// after it (the helper, an orderly end) would never sleep again.
+    fn note_shutdown(&self) {
+        if !self.shut_down.swap(true, Ordering::Relaxed) {
+            if let Ok(signal) = shutdown_signal() {
+                let _ = self.poller.remove(signal);
+            }
+        }
     }
 
     fn take(socket: &UdpSocket, readable: &AtomicBool, buffer: &mut [u8]) -> Option<Received> {
@@ -345,7 +359,7 @@ impl Transport for UdpTransport {
                     WAKER => {
                         self.waker.drain();
                     }
-                    _ => {}
+                    _ => self.note_shutdown(),
                 }
             }
         });
@@ -356,7 +370,8 @@ impl Transport for UdpTransport {
     }
 
     fn shutdown_requested(&self) -> bool {
-        shutdown_signal().is_ok_and(|s| s.is_requested())
+        // Relaxed: a flag that is only ever set.
+        self.shut_down.load(Ordering::Relaxed) || shutdown_signal().is_ok_and(|s| s.is_requested())
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

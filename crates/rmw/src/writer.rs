@@ -14,13 +14,14 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::Guid;
-use pteros_rtps::qos::{Durability, History, PolicyId, Reliability};
+use pteros_rtps::qos::{Durability, History, PolicyId};
 use pteros_rtps::writer::{Writer, WriterEvent};
 
 use crate::event::{EndpointEvent, EventQueue};
-use crate::reader::{ReaderEndpoint, Wants, matched_event};
+use crate::local::{LocalRoute, has_manual_lease};
+use crate::reader::matched_event;
 use crate::ready::Slot;
-use crate::sample::{Body, Item, KEEP_ALL_SAMPLES_DEFAULT, SampleMeta};
+use crate::sample::{Item, KEEP_ALL_SAMPLES_DEFAULT};
 
 /// A message on its way out: made into whichever form a reader needs, each at
 /// most once.
@@ -56,7 +57,7 @@ pub struct WriterEndpoint {
     /// The largest serialized message, bytes.
     pub(crate) sample_bytes_max: usize,
     pub(crate) state: Mutex<WriterState>,
-    pub(crate) local: ArcSwap<Vec<Arc<ReaderEndpoint>>>,
+    pub(crate) local: ArcSwap<Vec<LocalRoute>>,
     remote: AtomicUsize,
     events: Mutex<EventQueue>,
     /// Where user code waits for events.
@@ -71,7 +72,7 @@ pub struct WriterEndpoint {
 
 pub(crate) struct WriterState {
     pub(crate) machine: Writer,
-    latched: VecDeque<Item>,
+    pub(crate) latched: VecDeque<Item>,
     latched_max: usize,
 }
 
@@ -159,6 +160,17 @@ impl WriterEndpoint {
         self.published.fetch_add(1, Ordering::Relaxed);
     }
 
+    pub(crate) fn note_delivered_locally(&self, count: usize) {
+        self.delivered_locally
+            .fetch_add(count as u64, Ordering::Relaxed);
+    }
+
+    /// Whether its machine watches DEADLINE or LIVELINESS: then a write moves
+    /// its next deadline even when nothing is sent.
+    pub(crate) fn is_watched(&self) -> bool {
+        !self.data.qos.deadline.is_infinite() || has_manual_lease(&self.data.qos)
+    }
+
     pub(crate) fn note_serialized(&self) {
         self.serialized.fetch_add(1, Ordering::Relaxed);
     }
@@ -204,54 +216,17 @@ impl WriterEndpoint {
             }
         }
     }
-
-    /// Whether some local KEEP_ALL reader would have to refuse a sample.
-    pub(crate) fn a_local_reader_is_full(&self) -> bool {
-        self.data.qos.reliability == Reliability::Reliable
-            && self.local.load().iter().any(|reader| {
-                reader.data.qos.reliability == Reliability::Reliable && reader.is_full()
-            })
-    }
-
-    /// Hands the message to every reader of this process.
-    pub(crate) fn deliver_locally(&self, message: &mut dyn Outgoing, meta: SampleMeta) {
-        for reader in self.local.load().iter() {
-            let body = self.body_for(reader.wants, message);
-            reader.deliver_local(Item { body, meta });
-            self.delivered_locally.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    fn body_for(&self, wants: Wants, message: &mut dyn Outgoing) -> Body {
-        if wants == Wants::Type(message.message_type())
-            && let Some(shared) = message.shared()
-        {
-            return Body::Shared(shared);
-        }
-        Body::Serialized(message.serialized())
-    }
 }
 
 impl WriterState {
     /// Keeps a sample for local late joiners; the oldest makes room.
-    pub(crate) fn latch(&mut self, body: Body, meta: SampleMeta) {
+    pub(crate) fn latch(&mut self, item: Item) {
         if self.latched_max == 0 {
             return;
         }
         if self.latched.len() >= self.latched_max {
             self.latched.pop_front();
         }
-        self.latched.push_back(Item { body, meta });
-    }
-
-    /// The samples a local late joiner of that depth gets, oldest first.
-    pub(crate) fn latched_for(&self, reader: &ReaderEndpoint) -> impl Iterator<Item = &Item> {
-        let depth = match (reader.data.qos.durability, reader.data.qos.history) {
-            (Durability::Volatile, _) => 0,
-            (_, History::KeepLast(depth)) => depth.max(1) as usize,
-            (_, History::KeepAll) => usize::MAX,
-        };
-        let skipped = self.latched.len().saturating_sub(depth);
-        self.latched.iter().skip(skipped)
+        self.latched.push_back(item);
     }
 }

@@ -4,7 +4,9 @@
 //! the sockets' poll, runs the protocol and then the callbacks. Nothing is
 //! rebuilt per spin; a callback costs O(1) whatever the number of entities.
 
-use std::sync::Arc;
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use pteros_rmw::Core;
@@ -14,6 +16,10 @@ use pteros_rmw::rtps::time::Instant;
 use crate::context::Context;
 use crate::node::Node;
 use crate::timer::TimerHeap;
+
+/// Rounds of [`SingleThreadedExecutor::spin_some`]: enough to empty sockets that
+/// give one message each.
+const SOME_ROUNDS_MAX: usize = 64;
 
 /// Where the work of an executor's nodes gathers.
 pub(crate) struct Home {
@@ -38,7 +44,15 @@ impl Home {
 pub struct SingleThreadedExecutor {
     context: Context,
     home: Arc<Home>,
-    nodes: Vec<Node>,
+    nodes: Vec<Member>,
+    /// One thread at a time: its bed and its callbacks are not shared.
+    _not_sync: PhantomData<Cell<()>>,
+}
+
+struct Member {
+    node: Node,
+    /// The executor that gets the node back: a callback may spin its own node.
+    before: Weak<Home>,
 }
 
 impl SingleThreadedExecutor {
@@ -48,6 +62,7 @@ impl SingleThreadedExecutor {
             context: context.clone(),
             home: Home::new(context.core()),
             nodes: Vec::new(),
+            _not_sync: PhantomData,
         }
     }
 
@@ -62,17 +77,28 @@ impl SingleThreadedExecutor {
             "node {} is of another context than the executor",
             node.fully_qualified_name()
         );
-        node.core().attach(Some(&self.home));
-        self.nodes.push(node.clone());
+        if self.position(node).is_some() {
+            return;
+        }
+        let before = node.core().move_to(&self.home);
+        self.nodes.push(Member {
+            node: node.clone(),
+            before,
+        });
     }
 
-    /// Lets a node go; its callbacks wait until another executor takes it.
+    /// Lets a node go: back to the executor that had it before, if that still
+    /// exists; else its callbacks wait until another executor takes it.
     pub fn remove_node(&mut self, node: &Node) {
-        let before = self.nodes.len();
-        self.nodes.retain(|n| !Arc::ptr_eq(n.core(), node.core()));
-        if self.nodes.len() < before {
-            node.core().attach(None);
+        if let Some(at) = self.position(node) {
+            let member = self.nodes.remove(at);
+            member.node.core().leave(&self.home, &member.before);
         }
+    }
+
+    fn position(&self, node: &Node) -> Option<usize> {
+        let is_it = |member: &Member| Arc::ptr_eq(member.node.core(), node.core());
+        self.nodes.iter().position(is_it)
     }
 
     /// Runs callbacks until the context shuts down. Blocks.
@@ -95,6 +121,7 @@ impl SingleThreadedExecutor {
                 return true;
             }
             if now >= until || core.is_shut_down() {
+                core.hand_over(&self.home.queue);
                 return false;
             }
             core.drive(&self.home.queue, until.min(self.home.timers.next()));
@@ -102,19 +129,21 @@ impl SingleThreadedExecutor {
     }
 
     /// Runs the callbacks that are ready now, and those that become ready
-    /// through what the sockets hold now; does not wait. Returns how many ran.
+    /// through what the sockets hold now; does not wait, and ends even when
+    /// work keeps coming. Returns how many ran.
     pub fn spin_some(&self) -> usize {
         let core = self.context.core();
         let now = core.env.now();
         let mut ran = 0;
-        loop {
+        for _ in 0..SOME_ROUNDS_MAX {
             core.drive(&self.home.queue, now);
             let round = self.round(now);
             if round == 0 {
-                return ran;
+                break;
             }
             ran += round;
         }
+        ran
     }
 
     /// Runs callbacks until `done` says so, `timeout` has passed or the
@@ -137,10 +166,12 @@ impl SingleThreadedExecutor {
             let now = core.env.now();
             self.round(now);
             if !go_on() || now >= until {
-                return;
+                break;
             }
             core.drive(&self.home.queue, until.min(self.home.timers.next()));
         }
+        // We may have been chosen to drive next.
+        core.hand_over(&self.home.queue);
     }
 
     /// Runs due timers and the tasks that are ready now, each once.
@@ -162,10 +193,11 @@ impl SingleThreadedExecutor {
 
 impl Drop for SingleThreadedExecutor {
     fn drop(&mut self) {
-        for node in &self.nodes {
-            if node.core().is_at_home(&self.home) {
-                node.core().attach(None);
-            }
+        for member in &self.nodes {
+            member.node.core().leave(&self.home, &member.before);
         }
+        // Entries left behind have been queued anew elsewhere. They are dropped
+        // here, where no lock is held: each may be the last of its kind.
+        while self.home.queue.pop().is_some() {}
     }
 }

@@ -375,6 +375,16 @@ impl Reader {
         }
     }
 
+    /// A matched writer's sample reached the application by a path of the
+    /// runtime's own, or with `is_sample` false, its writer proved itself alive
+    /// there. Counts for deadline and liveliness as a submessage would.
+    pub fn note_elsewhere(&mut self, now: Instant, writer: Guid, is_sample: bool) {
+        if self.begin(now, writer, true) && is_sample {
+            let due = now.after(self.config.qos.deadline);
+            self.timers.set(TIMER_DEADLINE, due);
+        }
+    }
+
     /// Begins to handle a submessage; false when its writer is not matched.
     /// `proves_life`: a sample or an asserting heartbeat, which count as proof
     /// for every kind of liveliness; anything at all does for the automatic

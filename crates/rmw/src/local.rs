@@ -1,0 +1,240 @@
+//! The path within a process: a writer's messages reach the readers of its own
+//! context as shared values, whatever the QoS.
+//!
+//! Samples go past the protocol machines, but the machines still judge: the
+//! reader's knows its local writers (as best-effort ones, so that it never
+//! sends them anything) and hears of their samples and signs of life when a
+//! DEADLINE or a manual LIVELINESS lease asks for it. So both paths count the
+//! same events, and endpoints without such policies pay nothing.
+
+use std::sync::Arc;
+
+use pteros_rtps::id::VendorId;
+use pteros_rtps::locator::Route;
+use pteros_rtps::qos::{
+    Durability, EndpointQos, History, Liveliness, Reliability, incompatibilities,
+};
+use pteros_rtps::reader::WriterProxyConfig;
+use pteros_rtps::time::{Duration, Instant};
+
+use crate::core::Core;
+use crate::deadline::Machine;
+use crate::event::EndpointEvent;
+use crate::reader::{ReaderEndpoint, Wants};
+use crate::sample::{Body, Item, SampleMeta};
+use crate::writer::{Outgoing, WriterEndpoint, WriterState};
+
+/// A writer's way to one reader of its own context.
+#[derive(Clone)]
+pub(crate) struct LocalRoute {
+    pub(crate) reader: Arc<ReaderEndpoint>,
+    /// Both sides are reliable.
+    reliable: bool,
+    /// The reader's machine wants to hear of samples and signs of life.
+    watched: bool,
+}
+
+impl LocalRoute {
+    fn new(writer: &EndpointQos, reader: &Arc<ReaderEndpoint>) -> Self {
+        let wanted = &reader.data.qos;
+        Self {
+            reader: reader.clone(),
+            reliable: writer.reliability == Reliability::Reliable
+                && wanted.reliability == Reliability::Reliable,
+            watched: !wanted.deadline.is_infinite() || has_manual_lease(writer),
+        }
+    }
+}
+
+/// Whether a writer must prove itself alive.
+pub(crate) fn has_manual_lease(writer: &EndpointQos) -> bool {
+    writer.liveliness != Liveliness::Automatic && !writer.lease_duration.is_infinite()
+}
+
+impl Core {
+    /// Matches two endpoints of this context, or says why they do not match.
+    pub(crate) fn match_local(
+        &self,
+        now: Instant,
+        writer: &Arc<WriterEndpoint>,
+        reader: &Arc<ReaderEndpoint>,
+    ) {
+        if writer.data.topic != reader.data.topic || reader.ignore_local {
+            return;
+        }
+        if writer.data.type_name != reader.data.type_name {
+            self.warn_of_types(&writer.data, &reader.data);
+            reader.note(EndpointEvent::IncompatibleType {
+                total: 1,
+                peer: writer.guid(),
+                peer_type: writer.data.type_name.clone(),
+            });
+            return;
+        }
+        let policies = incompatibilities(&writer.data.qos, &reader.data.qos);
+        if !policies.is_empty() {
+            self.warn_of_qos(&writer.data, &reader.data);
+            writer.note_incompatible(reader.data.guid, policies.clone());
+            reader.note_incompatible(writer.guid(), policies);
+            return;
+        }
+        self.introduce(now, writer, reader);
+        let route = LocalRoute::new(&writer.data.qos, reader);
+        // Under the writer's lock, so that no message falls between the
+        // latched ones and the route.
+        let state = writer.state.lock();
+        for item in state.latched_for(now, reader) {
+            self.deliver(now, writer, &route, item.clone());
+        }
+        let mut routes: Vec<_> = writer.local.load().iter().cloned().collect();
+        routes.push(route);
+        writer.local.store(Arc::new(routes));
+        drop(state);
+        writer.note_matched(reader.data.guid, 1);
+        reader.note_matched(writer.guid(), 1);
+    }
+
+    /// Tells the reader's machine of a local writer.
+    fn introduce(&self, now: Instant, writer: &WriterEndpoint, reader: &ReaderEndpoint) {
+        let mut qos = EndpointQos {
+            reliability: Reliability::BestEffort,
+            durability: Durability::Volatile,
+            ..writer.data.qos.clone()
+        };
+        if qos.liveliness == Liveliness::Automatic {
+            // It lives as long as this process does.
+            qos.lease_duration = Duration::INFINITE;
+        }
+        let mut machine = reader.machine.lock();
+        machine.match_writer(
+            now,
+            WriterProxyConfig {
+                guid: writer.guid(),
+                qos,
+                route: Route {
+                    locators: Arc::new([]),
+                    same_host: true,
+                },
+                vendor: VendorId::PTEROS,
+            },
+        );
+        reader.collect_events(&mut machine);
+        let next = machine.next_timeout();
+        self.schedule(Machine::Reader(reader.data.guid.entity), next);
+    }
+
+    /// Ends all local matches of a writer that is going.
+    pub(crate) fn unmatch_local_writer(&self, writer: &WriterEndpoint) {
+        let guid = writer.guid();
+        for route in writer.local.swap(Arc::default()).iter() {
+            let reader = &route.reader;
+            let mut machine = reader.machine.lock();
+            machine.unmatch_writer(guid);
+            reader.collect_events(&mut machine);
+            drop(machine);
+            reader.note_matched(guid, -1);
+        }
+    }
+
+    /// Ends the match of a writer with a local reader that is going.
+    pub(crate) fn unmatch_local_reader(&self, writer: &WriterEndpoint, reader: &ReaderEndpoint) {
+        let guid = reader.data.guid;
+        let routes = writer.local.load();
+        if routes.iter().any(|r| r.reader.data.guid == guid) {
+            let rest = routes.iter().filter(|r| r.reader.data.guid != guid);
+            writer.local.store(Arc::new(rest.cloned().collect()));
+            writer.note_matched(guid, -1);
+        }
+    }
+
+    /// Hands a message to every reader of this context. Under the writer's
+    /// `state` lock.
+    pub(crate) fn deliver_locally(
+        &self,
+        now: Instant,
+        writer: &WriterEndpoint,
+        message: &mut dyn Outgoing,
+        meta: SampleMeta,
+    ) {
+        let routes = writer.local.load();
+        for route in routes.iter() {
+            let body = body_for(route.reader.wants, message);
+            let item = writer.item(now, body, meta);
+            self.deliver(now, writer, route, item);
+        }
+        writer.note_delivered_locally(routes.len());
+    }
+
+    fn deliver(&self, now: Instant, writer: &WriterEndpoint, route: &LocalRoute, item: Item) {
+        if item.expires_at <= now {
+            return;
+        }
+        if route.watched {
+            self.watch(now, writer, route, true);
+        }
+        let waited = route.reliable && writer.data.qos.history == History::KeepAll;
+        route.reader.deliver_local(item, !waited);
+    }
+
+    /// Tells a local reader's machine of a sample or a sign of life.
+    fn watch(&self, now: Instant, writer: &WriterEndpoint, route: &LocalRoute, is_sample: bool) {
+        let reader = &route.reader;
+        let mut machine = reader.machine.lock();
+        machine.note_elsewhere(now, writer.guid(), is_sample);
+        reader.collect_events(&mut machine);
+        let next = machine.next_timeout();
+        self.schedule(Machine::Reader(reader.data.guid.entity), next);
+    }
+
+    /// Tells local readers that a manual writer is alive.
+    pub(crate) fn assert_locally(&self, now: Instant, writer: &WriterEndpoint) {
+        for route in writer.local.load().iter().filter(|route| route.watched) {
+            self.watch(now, writer, route, false);
+        }
+    }
+}
+
+impl WriterEndpoint {
+    /// Whether a KEEP_ALL writer must wait for some local KEEP_ALL reader.
+    /// KEEP_LAST never waits, here as on the wire.
+    pub(crate) fn must_wait_locally(&self) -> bool {
+        self.data.qos.history == History::KeepAll
+            && self
+                .local
+                .load()
+                .iter()
+                .any(|route| route.reliable && route.reader.is_full())
+    }
+
+    /// A sample on its way to a local reader.
+    pub(crate) fn item(&self, now: Instant, body: Body, meta: SampleMeta) -> Item {
+        Item {
+            body,
+            meta,
+            expires_at: now.after(self.data.qos.lifespan),
+        }
+    }
+}
+
+impl WriterState {
+    /// The samples a local late joiner of that depth gets, oldest first.
+    fn latched_for(&self, now: Instant, reader: &ReaderEndpoint) -> impl Iterator<Item = &Item> {
+        let depth = match (reader.data.qos.durability, reader.data.qos.history) {
+            (Durability::Volatile, _) => 0,
+            (_, History::KeepLast(depth)) => depth.max(1) as usize,
+            (_, History::KeepAll) => usize::MAX,
+        };
+        let alive = self.latched.iter().filter(move |i| i.expires_at > now);
+        let skipped = alive.clone().count().saturating_sub(depth);
+        alive.skip(skipped)
+    }
+}
+
+fn body_for(wants: Wants, message: &mut dyn Outgoing) -> Body {
+    if wants == Wants::Type(message.message_type()) {
+        if let Some(shared) = message.shared() {
+            return Body::Shared(shared);
+        }
+    }
+    Body::Serialized(message.serialized())
+}
