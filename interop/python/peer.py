@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Eclipse Cyclone DDS, through the PyPI package `cyclonedds`, as a peer.
 
-Options and lines: ../README.md, the verbs `pub` and `sub` of it. The same
+Options and lines: ../README.md, the verbs `pub` and `sub` of it, and
+`look`. The same
 shape as ../cyclone/peer.c; everything arrives through listeners, the main
 thread only paces writing and watches the clock.
 """
@@ -14,6 +15,8 @@ import time
 import zlib
 from dataclasses import dataclass, field
 
+from cyclonedds.builtin import (BuiltinDataReader, BuiltinTopicDcpsParticipant,
+                                BuiltinTopicDcpsPublication, BuiltinTopicDcpsSubscription)
 from cyclonedds.core import DDSException, Listener, Policy, Qos
 from cyclonedds.domain import DomainParticipant
 from cyclonedds.idl import IdlStruct
@@ -153,7 +156,7 @@ def fill(size, seq, printable):
 
 def parse():
     parser = argparse.ArgumentParser(prog="peer", description=__doc__, allow_abbrev=False)
-    parser.add_argument("verb", choices=["pub", "sub"])
+    parser.add_argument("verb", choices=["pub", "sub", "look"])
     parser.add_argument("--topic", default="rt/chatter")
     parser.add_argument("--type", choices=["string", "bytes"], default="string")
     parser.add_argument("--text")
@@ -162,7 +165,7 @@ def parse():
     parser.add_argument("--history", default="keep_last:10")
     parser.add_argument("--liveliness", default="automatic",
                         choices=["automatic", "manual_participant", "manual_topic"])
-    for name in ["deadline", "lease", "lifespan", "assert", "size", "count", "domain", "wait-matched"]:
+    for name in ["deadline", "lease", "lifespan", "size", "count", "domain", "wait-matched"]:
         parser.add_argument(f"--{name}", type=int)
     parser.add_argument("--start", choices=["now", "stdin"], default="now")
     parser.add_argument("--rate", type=float, default=10)
@@ -225,12 +228,9 @@ def make_sample(o, seq):
     return String(data=text)
 
 
-def stay_until(writer, moment, assert_ms):
+def stay_until(moment):
     while not stop.is_set() and time.monotonic() < moment:
-        if writer is not None and assert_ms:
-            writer.assert_liveliness()
-        step = assert_ms / 1000 if assert_ms else 0.02
-        stop.wait(max(0.0, min(step, moment - time.monotonic())))
+        stop.wait(max(0.0, min(0.02, moment - time.monotonic())))
 
 
 def run_pub(o, participant, topic, reports, end):
@@ -252,12 +252,12 @@ def run_pub(o, participant, topic, reports, end):
         writer.write(make_sample(o, seq))
         if o.rate > 0 and seq != o.count:
             following += 1 / o.rate
-            stay_until(writer, following, o.assert_)
+            stay_until(following)
     complete = not o.count or seq == o.count
     if o.reliability == "reliable" and not stop.is_set():
         if not writer.wait_for_acks(duration(seconds=10)):
             say("unacknowledged")
-    stay_until(writer, time.monotonic() + o.linger, o.assert_)
+    stay_until(time.monotonic() + o.linger)
     say(f"ended sent={seq}")
     return EXIT_OK if complete or stop.is_set() else EXIT_TIME
 
@@ -270,22 +270,52 @@ def run_sub(o, participant, topic, reports, end):
         reports.on_data_available(reader)
         time.sleep(0.01)
     complete = not o.count or reports.received >= o.count
-    stay_until(None, time.monotonic() + o.linger, None)
+    stay_until(time.monotonic() + o.linger)
     say(f"ended received={reports.received}")
     del reader
     return EXIT_OK if complete or stop.is_set() else EXIT_TIME
 
 
+def user_data(qos):
+    policy = qos[Policy.Userdata] if Policy.Userdata in qos else None
+    return bytes(policy.data).decode(errors="replace") if policy else ""
+
+
+def run_look(o, participant, _topic, _reports, end):
+    """Prints each participant and endpoint of others as it appears."""
+    participants = BuiltinDataReader(participant, BuiltinTopicDcpsParticipant)
+    endpoints = {"publication": BuiltinDataReader(participant, BuiltinTopicDcpsPublication),
+                 "subscription": BuiltinDataReader(participant, BuiltinTopicDcpsSubscription)}
+    say("ready")
+    told = {}
+    while not stop.is_set() and time.monotonic() < end:
+        for found in participants.take(N=32):
+            if found.key != participant.guid and getattr(found, "qos", None):
+                told[found.key] = user_data(found.qos)
+                say(f"participant key={found.key} user_data={told[found.key]}")
+        for word, reader in endpoints.items():
+            for found in reader.read(N=32):
+                seen = (word, found.key)
+                enclave = told.get(found.participant_key)
+                if seen in told or enclave is None or not found.topic_name:
+                    continue
+                told[seen] = ""
+                say(f"{word} topic={found.topic_name} type={found.type_name} "
+                    f"user_data={user_data(found.qos)} {enclave}")
+        time.sleep(0.02)
+    say("ended looking")
+    return EXIT_OK
+
+
 def main():
     o = parse()
-    o.assert_ = getattr(o, "assert")
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     end = time.monotonic() + o.timeout if o.timeout > 0 else float("inf")
     enclave = Qos(Policy.Userdata(f"enclave={o.enclave};".encode()))
     participant = DomainParticipant(o.domain or 0, qos=enclave)
     topic = Topic(participant, o.topic, Bytes if o.type == "bytes" else String)
-    run = run_pub if o.verb == "pub" else run_sub
+    run = {"pub": run_pub, "sub": run_sub, "look": run_look}[o.verb]
     return run(o, participant, topic, Reports(), end)
 
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pteros_msg::hash::TypeHash;
 use pteros_msg::message::ros_type_name;
-use pteros_rmw::graph::{GraphEndpoint, GraphNode, user_data_value};
+use pteros_rmw::graph::{GraphEndpoint, GraphNode, enclave_of, user_data_value};
 use pteros_rmw::names::{DdsTopic, from_dds_topic};
 use pteros_rmw::qos::report::mismatches;
 use pteros_rmw::ready::ReadyQueue;
@@ -83,6 +83,8 @@ pub struct EndpointInfo {
     pub qos: QosProfile,
     /// Whose stack it is.
     pub vendor: VendorId,
+    /// Its participant's enclave, if announced.
+    pub enclave: Option<String>,
     /// Whether it lives in this context.
     pub local: bool,
     data: Arc<EndpointData>,
@@ -236,12 +238,15 @@ impl Graph {
             };
             n.participant == data.guid.prefix && list.contains(&data.guid)
         });
-        let vendor = match endpoint.local {
-            true => VendorId::PTEROS,
+        let (vendor, enclave) = match endpoint.local {
+            true => {
+                let own = &self.context.core().options().enclave;
+                (VendorId::PTEROS, Some(own.clone()))
+            }
             false => self
                 .raw()
                 .participant(data.guid.prefix)
-                .map(|p| p.vendor)
+                .map(|p| (p.vendor, enclave_of(&p)))
                 .unwrap_or_default(),
         };
         let hash = user_data_value(&data.qos.user_data, "typehash");
@@ -254,6 +259,7 @@ impl Graph {
             gid: data.guid,
             qos: QosProfile::from_endpoint(&data.qos),
             vendor,
+            enclave,
             local: endpoint.local,
             data,
         }

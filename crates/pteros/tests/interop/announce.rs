@@ -1,0 +1,81 @@
+//! What discovery carries besides topics: type hashes, enclaves, QoS.
+
+use std::time::Duration;
+
+use pteros::interfaces::std_msgs::msg::String as Text;
+use pteros::prelude::*;
+use pteros::qos::{DurabilityPolicy, ReliabilityPolicy};
+
+use crate::stage::*;
+
+pub fn their_type_hash_is_read(stage: &Stage) {
+    let node = stage.node();
+    let graph = node.context().graph();
+    let hash = Text::TYPE_HASH;
+    let _theirs = [
+        stage.peer(&format!("pub --typehash {hash} --enclave /theirs")),
+        stage.peer(&format!("sub --typehash {hash}")),
+    ];
+    time_until(&node, PATIENCE, || {
+        !graph.publishers("/chatter").is_empty() && !graph.subscriptions("/chatter").is_empty()
+    });
+    let publisher = &graph.publishers("/chatter")[0];
+    let subscription = &graph.subscriptions("/chatter")[0];
+    assert_eq!(publisher.type_hash, Some(hash));
+    assert_eq!(subscription.type_hash, Some(hash));
+    assert_eq!(publisher.topic_type, "std_msgs/msg/String");
+    assert_eq!(publisher.enclave.as_deref(), Some("/theirs"));
+    assert_eq!(subscription.enclave.as_deref(), Some("/"));
+}
+
+/// What is not default on our side is so on theirs, or they would not match.
+pub fn our_announcements_match_theirs(stage: &Stage) {
+    let node = stage.node();
+    let graph = node.context().graph();
+    let mut peer = stage.peer(
+        "pub --durability transient_local --deadline 1500 --lease 2500 --liveliness manual_topic \
+         --partition robots",
+    );
+    time_until(&node, PATIENCE, || !graph.publishers("/chatter").is_empty());
+    let theirs = graph.publishers("/chatter")[0].qos.clone();
+    assert_eq!(theirs.reliability, ReliabilityPolicy::Reliable);
+    assert_eq!(theirs.durability, DurabilityPolicy::TransientLocal);
+    assert_eq!(theirs.deadline, Some(Duration::from_millis(1500)));
+    assert_eq!(theirs.liveliness_lease, Some(Duration::from_millis(2500)));
+    assert_eq!(theirs.partition, ["robots"]);
+    let elsewhere = node
+        .create_polled_subscription::<Text>("chatter", 10)
+        .unwrap();
+    let there = QosProfile {
+        partition: vec!["ro*".into()],
+        ..theirs
+    };
+    let subscription = node
+        .create_polled_subscription::<Text>("chatter", there)
+        .unwrap();
+    assert!(subscription.wait_for_matched(1, PATIENCE));
+    peer.expect("matched 1", PATIENCE);
+    assert_eq!(elsewhere.matched_count(), 0);
+}
+
+pub fn our_type_hash_is_read(stage: &Stage) {
+    let node = stage.node();
+    let _publisher = node.create_publisher::<Text>("chatter", 10).unwrap();
+    let _subscription = node
+        .create_polled_subscription::<Text>("chatter", 10)
+        .unwrap();
+    let hash = Text::TYPE_HASH;
+    let mut peer = stage.peer("look");
+    let ours = format!("type=std_msgs::msg::dds_::String_ user_data=typehash={hash}; enclave=/;");
+    let mut found = Vec::new();
+    while found.len() < 2 {
+        let line = peer.expect("", PATIENCE);
+        if line.contains("topic=rt/chatter ") {
+            assert!(line.contains(&ours), "{line}");
+            found.push(line);
+        }
+    }
+    found.sort();
+    assert!(found[0].starts_with("publication "), "{found:?}");
+    assert!(found[1].starts_with("subscription "), "{found:?}");
+}

@@ -1,0 +1,95 @@
+//! What late joiners get, and what a fast writer may not lose.
+
+use std::time::Duration;
+
+use pteros::interfaces::std_msgs::msg::String as Text;
+use pteros::prelude::*;
+
+use crate::stage::*;
+
+const WRITTEN: usize = 10;
+const DEPTH: usize = 3;
+const MANY: usize = 3_000;
+
+pub fn their_late_joiner_gets_the_depth_in_order(stage: &Stage) {
+    let node = stage.node();
+    let latched = QosProfile::default().keep_last(DEPTH).transient_local();
+    let publisher = node.create_publisher::<Text>("chatter", &latched).unwrap();
+    for n in 1..=WRITTEN {
+        publisher.publish(&hello(n)).unwrap();
+    }
+    let mut peer = stage.peer("sub --durability transient_local");
+    for n in WRITTEN - DEPTH + 1..=WRITTEN {
+        peer_expects_hello(&mut peer, n);
+    }
+    // What comes next shows that nothing else came between.
+    publisher.publish(&hello(WRITTEN + 1)).unwrap();
+    peer_expects_hello(&mut peer, WRITTEN + 1);
+    let volatile = stage.peer("sub");
+    let mut volatile = volatile;
+    wait_until_they_hear(&publisher, &mut volatile);
+    assert!(publisher.wait_for_matched(2, PATIENCE));
+    publisher.publish(&hello(WRITTEN + 2)).unwrap();
+    peer_expects_hello(&mut volatile, WRITTEN + 2);
+}
+
+pub fn our_late_joiner_gets_the_depth_in_order(stage: &Stage) {
+    let mut peer = stage.peer(&format!(
+        "pub --durability transient_local --history keep_last:{DEPTH} --count {WRITTEN} --rate 0 \
+         --linger 60"
+    ));
+    peer.expect(&format!("sent seq={WRITTEN} "), PATIENCE);
+    let node = stage.node();
+    let latched = QosProfile::default().transient_local();
+    let subscription = node
+        .create_polled_subscription::<Text>("chatter", &latched)
+        .unwrap();
+    for n in WRITTEN - DEPTH + 1..=WRITTEN {
+        expect_hello(&subscription, n);
+    }
+    let volatile = node
+        .create_polled_subscription::<Text>("chatter", 10)
+        .unwrap();
+    assert!(volatile.wait_for_matched(1, PATIENCE));
+    signal(&peer, "INT");
+    time_until(&node, PATIENCE, || subscription.matched_count() == 0);
+    assert!(subscription.take().is_none());
+    assert_eq!(subscription.counts().lost, 0);
+    assert!(volatile.take().is_none());
+}
+
+pub fn they_get_all_of_our_fast_writer(stage: &Stage) {
+    let node = stage.node();
+    let all = QosProfile {
+        max_blocking_time: Some(PATIENCE),
+        ..QosProfile::default().keep_all()
+    };
+    let publisher = node.create_publisher::<Text>("chatter", &all).unwrap();
+    let mut peer = stage.peer(&format!("sub --history keep_all --count {MANY}"));
+    wait_until_they_hear(&publisher, &mut peer);
+    for n in 1..=MANY {
+        publisher.publish(&hello(n)).unwrap();
+    }
+    assert!(publisher.wait_for_all_acked(PATIENCE));
+    for n in 1..=MANY {
+        peer_expects_hello(&mut peer, n);
+    }
+}
+
+pub fn we_get_all_of_their_fast_writer(stage: &Stage) {
+    let node = stage.node();
+    let all = QosProfile::default().keep_all();
+    let subscription = node
+        .create_polled_subscription::<Text>("chatter", &all)
+        .unwrap();
+    let mut peer = stage.waiting_publisher(&format!("--history keep_all --count {MANY} --rate 0"));
+    wait_until_we_hear(&subscription, &mut peer);
+    // A reader that is busy at first.
+    #[allow(clippy::disallowed_methods, reason = "the peer runs in real time")]
+    std::thread::sleep(Duration::from_millis(300));
+    for n in 1..=MANY {
+        expect_hello(&subscription, n);
+    }
+    assert!(peer.finish(PATIENCE).unwrap().success());
+    assert_eq!(subscription.counts().lost, 0);
+}

@@ -1,0 +1,88 @@
+//! Pteros and the DDS stacks that others wrote: Debian's Cyclone DDS and Fast
+//! DDS, PyPI's Cyclone. Every story is played with each of them.
+//!
+//! `cargo xtask test` builds the peers (interop/README.md) and runs this in a
+//! private network, once with and once without multicast on loopback. Without
+//! either a story is skipped, and says why in a line that xtask counts.
+
+#[path = "../../../../interop/peer.rs"]
+mod peer;
+
+mod announce;
+mod departure;
+mod history;
+mod mismatch;
+mod sizes;
+mod stage;
+mod talk;
+mod vitality;
+
+use stage::{Stack, play};
+
+macro_rules! stories {
+    ($($file:ident: $($story:ident),+;)+) => {
+        stories!(@stack cyclone, Stack::Cyclone, $($file: $($story),+;)+);
+        stories!(@stack fastdds, Stack::FastDds, $($file: $($story),+;)+);
+        stories!(@stack python, Stack::Python, $($file: $($story),+;)+);
+    };
+    (@stack $name:ident, $stack:expr, $($file:ident: $($story:ident),+;)+) => {
+        mod $name {
+            use super::*;
+            $($(
+                #[test]
+                fn $story() {
+                    play($stack, stringify!($story), $file::$story);
+                }
+            )+)+
+        }
+    };
+}
+
+stories! {
+    talk:
+        they_hear_us,
+        we_hear_them,
+        best_effort_they_hear_us,
+        best_effort_we_hear_them,
+        a_best_effort_reader_hears_a_reliable_writer,
+        a_peer_that_comes_again_is_met_again,
+        we_restart_at_once;
+    sizes:
+        every_size_arrives_at_theirs,
+        every_size_arrives_at_ours,
+        an_empty_string_goes_both_ways;
+    history:
+        their_late_joiner_gets_the_depth_in_order,
+        our_late_joiner_gets_the_depth_in_order,
+        they_get_all_of_our_fast_writer,
+        we_get_all_of_their_fast_writer;
+    vitality:
+        a_missed_deadline_of_ours_is_told_on_both_sides,
+        a_missed_deadline_of_theirs_is_told_on_both_sides,
+        we_stay_alive_for_them_without_a_word,
+        they_stay_alive_for_us_without_a_word,
+        our_participant_must_be_asserted,
+        our_topic_must_be_asserted,
+        their_participant_must_be_asserted,
+        their_topic_must_be_asserted;
+    mismatch:
+        our_offer_that_does_not_fit_is_told_on_both_sides,
+        their_offer_that_does_not_fit_is_told_on_both_sides;
+    announce:
+        their_type_hash_is_read,
+        our_announcements_match_theirs;
+    departure:
+        a_killed_peer_is_noticed_by_its_lease,
+        a_peer_that_ends_is_noticed_at_once,
+        they_notice_our_killed_process_by_its_lease,
+        they_notice_our_end_at_once;
+}
+
+#[test]
+fn our_type_hash_is_read() {
+    play(
+        Stack::Python,
+        "our_type_hash_is_read",
+        announce::our_type_hash_is_read,
+    );
+}
