@@ -1,0 +1,51 @@
+//! What holds for a publisher and a subscription holds whatever the path
+//! between them: each story is played within a process and over UDP.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "two ends that block are two threads"
+)]
+
+mod events;
+mod flow;
+mod samples;
+mod stage;
+
+use stage::{Stage, Way};
+
+macro_rules! on_both_paths {
+    ($($module:ident::$story:ident),* $(,)?) => {$(
+        mod $story {
+            use super::*;
+
+            #[test]
+            fn within_a_process() {
+                $module::$story(&Stage::new(Way::Local));
+            }
+
+            #[test]
+            fn over_udp() {
+                $module::$story(&Stage::new(Way::Udp));
+            }
+        }
+    )*};
+}
+
+on_both_paths!(
+    events::matches_are_counted_up_and_down,
+    events::qos_that_does_not_fit_names_the_policy_on_both_ends,
+    events::a_missed_deadline_is_counted_on_both_ends,
+    events::a_silent_manual_writer_is_noticed_and_welcomed_back,
+    events::a_writer_never_heard_of_loses_its_lease,
+    events::one_writer_manual_by_participant_speaks_for_all,
+    events::automatic_liveliness_lasts_as_long_as_the_process,
+    samples::a_sample_says_where_and_when_it_was_published,
+    samples::keep_last_keeps_the_last,
+    samples::a_late_joiner_gets_the_last_samples_in_order,
+    samples::a_volatile_late_joiner_gets_only_news,
+    samples::an_expired_sample_is_not_handed_over,
+    samples::an_expired_sample_is_not_kept_for_late_joiners,
+    flow::a_slow_reader_gets_all_that_keep_all_wrote,
+    flow::a_writer_waits_no_longer_than_it_was_told,
+    flow::a_best_effort_writer_never_waits,
+    flow::a_keep_last_writer_never_waits,
+);
