@@ -34,6 +34,7 @@ pub mod executor;
 mod graph;
 pub mod log;
 mod node;
+mod payload_memory;
 mod publisher;
 mod sample;
 mod subscription;

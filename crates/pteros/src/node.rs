@@ -21,6 +21,7 @@ use crate::context::Context;
 use crate::dynamic::{DynamicPublisher, dynamic_decoder, raw_decoder};
 use crate::error::{CreateError, NodeError};
 use crate::executor::{Home, SingleThreadedExecutor};
+use crate::payload_memory::PayloadMemory;
 use crate::publisher::{Publisher, PublisherOptions, RawPublisher};
 use crate::qos::QosProfile;
 use crate::sample::Sample;
@@ -300,6 +301,7 @@ impl Node {
             topic,
             qos: options.qos,
             on_event: options.on_event.map(Mutex::new),
+            memory: PayloadMemory::default(),
         });
         let task: Weak<RawPublisher> = Arc::downgrade(&raw);
         endpoint.event_slot.set_task(task.clone());

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use pteros_msg::cdr::{Representation, payload_len, to_payload};
+use pteros_msg::cdr::{Representation, payload_len, to_payload_in};
 use pteros_msg::message::Message;
 use pteros_rmw::error::PublishError;
 use pteros_rmw::event::EndpointEvent;
@@ -17,6 +17,7 @@ use pteros_rmw::rtps::id::Guid;
 use pteros_rmw::writer::{Outgoing, WriterCounts, WriterEndpoint};
 
 use crate::node::{Attach, NodeCore};
+use crate::payload_memory::PayloadMemory;
 use crate::qos::QosProfile;
 
 /// A callback for what happens to an endpoint besides data.
@@ -86,6 +87,7 @@ impl<T: Message> Publisher<T> {
                 message,
                 shared: None,
                 bytes: None,
+                memory: &self.raw.memory,
             },
         )
     }
@@ -106,6 +108,7 @@ impl<T: Message> Publisher<T> {
         let mut outgoing = Shared {
             message: message.clone(),
             bytes: None,
+            memory: &self.raw.memory,
         };
         self.send(&message, &mut outgoing)
     }
@@ -186,6 +189,7 @@ pub(crate) struct RawPublisher {
     pub(crate) topic: String,
     pub(crate) qos: QosProfile,
     pub(crate) on_event: Option<Mutex<EventCallback>>,
+    pub(crate) memory: PayloadMemory,
 }
 
 impl RawPublisher {
@@ -258,6 +262,7 @@ struct Borrowed<'m, T> {
     message: &'m T,
     shared: Option<Arc<T>>,
     bytes: Option<Bytes>,
+    memory: &'m PayloadMemory,
 }
 
 impl<T: Message> Outgoing for Borrowed<'_, T> {
@@ -273,7 +278,7 @@ impl<T: Message> Outgoing for Borrowed<'_, T> {
     }
 
     fn serialized(&mut self) -> Bytes {
-        serialized(&mut self.bytes, self.message)
+        serialized(&mut self.bytes, self.message, self.memory)
     }
 
     fn serialized_len(&self) -> usize {
@@ -281,12 +286,13 @@ impl<T: Message> Outgoing for Borrowed<'_, T> {
     }
 }
 
-struct Shared<T> {
+struct Shared<'m, T> {
     message: Arc<T>,
     bytes: Option<Bytes>,
+    memory: &'m PayloadMemory,
 }
 
-impl<T: Message> Outgoing for Shared<T> {
+impl<T: Message> Outgoing for Shared<'_, T> {
     fn message_type(&self) -> TypeId {
         TypeId::of::<T>()
     }
@@ -296,7 +302,7 @@ impl<T: Message> Outgoing for Shared<T> {
     }
 
     fn serialized(&mut self) -> Bytes {
-        serialized(&mut self.bytes, &*self.message)
+        serialized(&mut self.bytes, &*self.message, self.memory)
     }
 
     fn serialized_len(&self) -> usize {
@@ -304,8 +310,18 @@ impl<T: Message> Outgoing for Shared<T> {
     }
 }
 
-fn serialized<T: Message>(bytes: &mut Option<Bytes>, message: &T) -> Bytes {
+fn serialized<T: Message>(
+    bytes: &mut Option<Bytes>,
+    message: &T,
+    memory: &PayloadMemory,
+) -> Bytes {
     bytes
-        .get_or_insert_with(|| to_payload(message, Representation::Xcdr1).into())
+        .get_or_insert_with(|| {
+            let size = payload_len(message, Representation::Xcdr1);
+            let payload = to_payload_in(message, Representation::Xcdr1, memory.take(size));
+            let payload = Bytes::from(payload);
+            memory.keep(&payload);
+            payload
+        })
         .clone()
 }

@@ -117,7 +117,20 @@ pub fn payload_len<M: Encode + ?Sized>(message: &M, representation: Representati
 ///
 /// Little endian. The exact size is counted first, so there is one allocation.
 pub fn to_payload<M: Encode + ?Sized>(message: &M, representation: Representation) -> Vec<u8> {
-    let mut payload = Vec::with_capacity(payload_len(message, representation));
+    let memory = Vec::with_capacity(payload_len(message, representation));
+    to_payload_in(message, representation, memory)
+}
+
+/// As [`to_payload`], in the memory of `payload`, whose content is forgotten.
+///
+/// Nothing is counted first: give it [`payload_len`] bytes of capacity, or it
+/// grows in steps.
+pub fn to_payload_in<M: Encode + ?Sized>(
+    message: &M,
+    representation: Representation,
+    mut payload: Vec<u8>,
+) -> Vec<u8> {
+    payload.clear();
     let mut header = Encapsulation::plain(representation, Endian::Little);
     payload.extend_from_slice(&header.to_bytes());
     message.encode(&mut Encoder::to_vec(

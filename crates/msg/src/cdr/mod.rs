@@ -17,7 +17,7 @@ mod error;
 pub use decoder::{DEPTH_MAX, Decoder, DecoderScope, UNBOUNDED};
 pub use encapsulation::{
     Encapsulation, Endian, HEADER_BYTES, Representation, decode_payload, from_payload, payload_len,
-    to_payload, to_payload_slice,
+    to_payload, to_payload_in, to_payload_slice,
 };
 pub use encoder::{Encoder, EncoderScope, TooSmall};
 pub use error::DecodeError;
