@@ -310,11 +310,7 @@ impl<T: Message> Outgoing for Shared<'_, T> {
     }
 }
 
-fn serialized<T: Message>(
-    bytes: &mut Option<Bytes>,
-    message: &T,
-    memory: &PayloadMemory,
-) -> Bytes {
+fn serialized<T: Message>(bytes: &mut Option<Bytes>, message: &T, memory: &PayloadMemory) -> Bytes {
     bytes
         .get_or_insert_with(|| {
             let size = payload_len(message, Representation::Xcdr1);
