@@ -136,6 +136,59 @@ fn heartbeats_back_off_from_10_to_200_ms_while_nobody_answers() {
 }
 
 #[test]
+fn a_heartbeat_goes_before_the_first_sample_until_the_reader_has_answered() {
+    let mut pair = Pair::new();
+    let w = pair.writer(0, reliable());
+    let r = pair.reader(1, reliable());
+    // The heartbeat that matching sends finds nobody who knows the writer.
+    pair.writer_learns(w, r);
+    pair.run_ms(50);
+    pair.reader_learns(r, w);
+    pair.net.log.clear();
+    pair.write_many(w, 1);
+    pair.run_ms(5);
+    let first = &pair.net.log[0];
+    assert_eq!(
+        first[..2],
+        [Said::Heartbeat(1, 0, false), Said::Data(1)],
+        "a volatile reader of Cyclone DDS 11 begins after the first heartbeat's last number"
+    );
+    assert_eq!(pair.numbers(r), [1]);
+    assert!(pair.net.count(is_acknack) > 0);
+    pair.net.log.clear();
+    pair.write_many(w, 1);
+    pair.run_ms(1);
+    assert_eq!(pair.net.log[0][0], Said::Data(2));
+}
+
+#[test]
+fn only_the_first_fragment_of_a_first_sample_has_a_heartbeat_before_it() {
+    let mut pair = Pair::new();
+    let w = pair.writer(0, reliable());
+    let r = pair.reader(1, reliable());
+    pair.writer_learns(w, r);
+    pair.run_ms(50);
+    pair.reader_learns(r, w);
+    pair.net.log.clear();
+    pair.write(w, &[7; 200_000]);
+    pair.run_ms(50);
+    assert_eq!(pair.numbers(r), [1]);
+    let fragments: Vec<_> = pair
+        .net
+        .log
+        .iter()
+        .filter(|said| said.iter().any(|s| matches!(s, Said::Frag(1, _))))
+        .collect();
+    assert_eq!(
+        fragments[0][..],
+        [Said::Heartbeat(1, 0, false), Said::Frag(1, 1)]
+    );
+    for later in &fragments[1..] {
+        assert!(matches!(later[0], Said::Frag(1, _)), "{later:?}");
+    }
+}
+
+#[test]
 fn new_samples_bring_the_heartbeat_back_to_10_ms() {
     let (mut pair, w, r) = joined(reliable(), reliable());
     pair.net.drop_next(1_000, is_acknack);

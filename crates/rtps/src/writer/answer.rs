@@ -21,6 +21,7 @@ impl Writer {
             self.stats.unknown_readers += 1;
             return;
         };
+        let is_first = reader.is_unheard();
         if !reader.accepts_acknack(now, acknack.count) {
             self.stats.duplicates += 1;
             return;
@@ -46,6 +47,9 @@ impl Writer {
             }
             self.timers.set_no_later(TIMER_REPAIR, reader.repair_at);
             self.has_debts = true;
+        }
+        if is_first {
+            self.recount();
         }
         if progress {
             self.heartbeat_period = self.config.heartbeat.first;

@@ -113,6 +113,7 @@ impl Writer {
         for group in &mut self.groups {
             group.readers = 0;
             group.reliable = 0;
+            group.unheard = 0;
             group.start = i64::MAX;
         }
         self.reliable_readers = 0;
@@ -127,6 +128,7 @@ impl Writer {
                 EntityId::UNKNOWN
             };
             group.reliable += usize::from(reader.reliable);
+            group.unheard += usize::from(reader.is_unheard());
             group.start = group.start.min(reader.start);
             self.reliable_readers += usize::from(reader.reliable);
         }

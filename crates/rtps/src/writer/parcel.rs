@@ -39,6 +39,8 @@ pub(super) struct Parcel<'a> {
     pub writer: Guid,
     pub to: &'a Group,
     pub reader: EntityId,
+    /// Sent before the change, in its first datagram.
+    pub prelude: Option<Heartbeat>,
     /// Declared irrelevant before the change.
     pub gap: Option<Run>,
     /// Sent in the change's last datagram.
@@ -70,13 +72,16 @@ impl Parcel<'_> {
         None
     }
 
-    fn begin<'o>(&self, out: &'o mut Outbox, change: &Change) -> MessageBuilder<'o> {
+    fn begin<'o>(&self, out: &'o mut Outbox, change: &Change, index: u32) -> MessageBuilder<'o> {
         let mut message = out.begin(
             self.writer.prefix,
             &self.to.route.locators,
             DATAGRAM_BYTES_MAX,
         );
         message.info_destination(self.to.prefix);
+        if let Some(heartbeat) = self.prelude.as_ref().filter(|_| index == 0) {
+            message.heartbeat(heartbeat);
+        }
         if let Some(run) = self.gap {
             message.gap(&Gap::range(
                 self.reader,
@@ -105,7 +110,7 @@ impl Parcel<'_> {
         left: &mut Left,
         stats: &mut WriterStats,
     ) {
-        let mut message = self.begin(out, change);
+        let mut message = self.begin(out, change, 0);
         let head = DataHead {
             reader: self.reader,
             writer: self.writer.entity,
@@ -134,7 +139,7 @@ impl Parcel<'_> {
         if start >= end {
             return;
         }
-        let mut message = self.begin(out, change);
+        let mut message = self.begin(out, change, index);
         let head = DataFragHead {
             reader: self.reader,
             writer: self.writer.entity,

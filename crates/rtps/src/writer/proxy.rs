@@ -75,6 +75,11 @@ impl ReaderProxy {
         }
     }
 
+    /// Whether it should answer and never did: it may know nothing of us yet.
+    pub fn is_unheard(&self) -> bool {
+        self.reliable && self.acknack_count.is_none()
+    }
+
     /// Whether the change is meant for it.
     pub fn wants(&self, change: &Change) -> bool {
         change.sequence.0 >= self.start && change.only_for.is_none_or(|only| only == self.guid)
@@ -147,6 +152,8 @@ pub(super) struct Group {
     pub readers: usize,
     /// Those of them that are reliable.
     pub reliable: usize,
+    /// Those of them that never answered.
+    pub unheard: usize,
     /// The only reader in it, else UNKNOWN.
     pub sole: EntityId,
     /// The lowest number meant for any of them.
@@ -166,6 +173,7 @@ impl Group {
             route,
             readers: 0,
             reliable: 0,
+            unheard: 0,
             sole: EntityId::UNKNOWN,
             start: i64::MAX,
             skipped: None,

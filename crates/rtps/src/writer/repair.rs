@@ -149,6 +149,7 @@ impl Writer {
             writer: self.config.guid,
             to: group,
             reader: reader.guid.entity,
+            prelude: None,
             gap: None,
             heartbeat: None,
         };
@@ -173,6 +174,7 @@ impl Writer {
             writer: self.config.guid,
             to: group,
             reader: reader.guid.entity,
+            prelude: None,
             gap: None,
             heartbeat: None,
         };

@@ -74,8 +74,10 @@ impl Writer {
                 if left.is_over(out) {
                     return false;
                 }
+                let prelude = self.prelude(at, number);
                 let heartbeat = (ask || last_in_history).then(|| self.heartbeat(at, !ask, number));
-                let Some(next) = self.push_to(at, number, now, heartbeat, out, left) else {
+                let Some(next) = self.push_to(at, number, now, (prelude, heartbeat), out, left)
+                else {
                     self.cursor.group += 1;
                     self.cursor.fragment = 0;
                     continue;
@@ -161,7 +163,7 @@ impl Writer {
         at: usize,
         number: i64,
         now: Instant,
-        heartbeat: Option<Heartbeat>,
+        (prelude, heartbeat): (Option<Heartbeat>, Option<Heartbeat>),
         out: &mut Outbox,
         left: &mut Left,
     ) -> Option<u32> {
@@ -189,11 +191,13 @@ impl Writer {
             writer: self.config.guid,
             to: group,
             reader,
+            prelude,
             gap,
             heartbeat: heartbeat.filter(|_| reliable),
         };
         let next = parcel.send(change, from, out, left, &mut self.stats);
         self.stats.gaps += u64::from(gap.is_some());
+        self.stats.heartbeats += u64::from(prelude.is_some() && from == 0);
         group.skipped = None;
         if next.is_none() {
             self.stats.samples_sent += 1;
@@ -203,6 +207,15 @@ impl Writer {
             self.stats.fragments_sent += u64::from(sent);
         }
         next
+    }
+
+    /// The heartbeat that goes before a change while some reader has never
+    /// answered. Cyclone DDS 11 begins a volatile reader after the last number
+    /// of the first heartbeat it hears; that must not be the change's own. The
+    /// one sent on matching may have come before the reader knew the writer.
+    fn prelude(&mut self, at: usize, number: i64) -> Option<Heartbeat> {
+        let unheard = self.groups.get(at).is_some_and(|group| group.unheard > 0);
+        (unheard && self.cursor.fragment == 0).then(|| self.heartbeat(at, false, number - 1))
     }
 
     /// A heartbeat for a group, naming everything up to `last`.
