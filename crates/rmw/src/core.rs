@@ -5,7 +5,7 @@
 //! with an endpoint's lock. The deadlines' and the ready queues' own locks come
 //! last and are held for a few instructions. User code runs under none.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io::IoSlice;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Weak};
@@ -104,13 +104,14 @@ pub(crate) struct Counters {
     pub(crate) malformed: AtomicU64,
 }
 
-/// The endpoints of a context.
+/// The endpoints of a context. Walked in order, so that what is sent does not
+/// depend on chance.
 #[derive(Default)]
 pub(crate) struct Table {
-    pub(crate) writers: HashMap<EntityId, Arc<WriterEndpoint>>,
-    pub(crate) readers: HashMap<EntityId, Arc<ReaderEndpoint>>,
+    pub(crate) writers: BTreeMap<EntityId, Arc<WriterEndpoint>>,
+    pub(crate) readers: BTreeMap<EntityId, Arc<ReaderEndpoint>>,
     /// Local readers matched with each remote writer.
-    pub(crate) readers_of: HashMap<Guid, Vec<Arc<ReaderEndpoint>>>,
+    pub(crate) readers_of: BTreeMap<Guid, Vec<Arc<ReaderEndpoint>>>,
 }
 
 /// See the module's description.
@@ -178,6 +179,7 @@ impl Core {
             ..ParticipantConfig::new(prefix, options.domain_id)
         };
         let now = env.now();
+        let helper = env.wants_helper().then(Helper::of_process).flatten();
         let participant = Participant::new(now, config);
         let core = Arc::new_cyclic(|me| Self {
             env,
@@ -189,14 +191,14 @@ impl Core {
             match_order: Mutex::default(),
             table: RwLock::default(),
             deadlines: Deadlines::new(),
-            driver: Mutex::new(DriverState::new()),
+            driver: Mutex::new(DriverState::default()),
             sleeping_until: AtomicU64::new(0),
             followers: Mutex::default(),
             me: me.clone(),
             no_queue: ReadyQueue::new(|| {}),
             graph: Graph::new(prefix, options.enclave.clone()),
             counters: Counters::default(),
-            helper: Helper::of_process(),
+            helper,
             turns: AtomicU64::new(0),
             in_turn: AtomicBool::new(false),
             next_entity: AtomicU32::new(1),
@@ -353,6 +355,12 @@ impl Core {
             follower.nudge();
         }
         true
+    }
+
+    /// When [`Core::turn_now`] has something to do even if no datagram comes;
+    /// [`Instant::FAR_FUTURE`] when never.
+    pub fn next_deadline(&self) -> Instant {
+        self.deadlines.next()
     }
 
     /// Notes that the helper sleeps for this context; returns until when.

@@ -34,8 +34,9 @@ pub struct DriverState {
     looked_at: Instant,
 }
 
-impl DriverState {
-    pub(crate) fn new() -> Self {
+impl Default for DriverState {
+    /// For [`Core::turn`] and [`Core::turn_now`] on one context.
+    fn default() -> Self {
         Self {
             inbox: Inbox::new(),
             looked_at: Instant::ZERO,

@@ -31,6 +31,12 @@ pub trait Env: Send + Sync + 'static {
     /// # Errors
     /// What could not be opened, and why; see [`OpenError`].
     fn open(&self, plan: &SocketPlan) -> Result<Opened, OpenError>;
+
+    /// Whether the process's helper thread looks after contexts that nobody
+    /// spins. A simulation, which turns them itself, says no.
+    fn wants_helper(&self) -> bool {
+        true
+    }
 }
 
 /// The sockets a participant needs.
