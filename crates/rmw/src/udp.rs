@@ -90,6 +90,11 @@ impl Env for SystemEnv {
         let (unicast, participant_index) = bind_unicast(plan)?;
         let port = unicast.local_port();
         let mut advice = Vec::new();
+        if usable.is_empty() {
+            advice.push(
+                "no network interface is up: only nodes of this process are reached; bring one up, for this host alone `ip link set lo up`".to_owned(),
+            );
+        }
         let grant = unicast.request_buffers(plan.buffer_bytes.0, plan.buffer_bytes.1);
         advice.extend(grant.advice());
         let multicast = match plan.multicast && !plan.local_only {
@@ -289,10 +294,10 @@ impl UdpTransport {
     /// Takes the signal out of the set: it stays readable, and whoever waits
     /// after it (the helper, an orderly end) would never sleep again.
     fn note_shutdown(&self) {
-        if !self.shut_down.swap(true, Ordering::Relaxed) {
-            if let Ok(signal) = shutdown_signal() {
-                let _ = self.poller.remove(signal);
-            }
+        if !self.shut_down.swap(true, Ordering::Relaxed)
+            && let Ok(signal) = shutdown_signal()
+        {
+            let _ = self.poller.remove(signal);
         }
     }
 
