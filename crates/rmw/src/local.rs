@@ -231,10 +231,10 @@ impl WriterState {
 }
 
 fn body_for(wants: Wants, message: &mut dyn Outgoing) -> Body {
-    if wants == Wants::Type(message.message_type()) {
-        if let Some(shared) = message.shared() {
-            return Body::Shared(shared);
-        }
+    if wants == Wants::Type(message.message_type())
+        && let Some(shared) = message.shared()
+    {
+        return Body::Shared(shared);
     }
     Body::Serialized(message.serialized())
 }

@@ -28,7 +28,9 @@ enum Rest {
 }
 
 struct State {
-    tasks: VecDeque<Arc<dyn Task>>,
+    /// Weak: an entity that is gone takes nobody with it, least of all the
+    /// queue that it owns itself.
+    tasks: VecDeque<Weak<dyn Task>>,
     rest: Rest,
     nudged: bool,
 }
@@ -56,15 +58,20 @@ impl ReadyQueue {
     }
 
     /// Adds a task and wakes the owner if it sleeps.
-    pub fn push(&self, task: Arc<dyn Task>) {
+    pub fn push(&self, task: Weak<dyn Task>) {
         let mut state = self.state.lock();
         state.tasks.push_back(task);
         self.rouse(state);
     }
 
-    /// Takes the task that has waited longest.
+    /// Takes the task that has waited longest and still exists.
     pub fn pop(&self) -> Option<Arc<dyn Task>> {
-        self.state.lock().tasks.pop_front()
+        loop {
+            let task = self.state.lock().tasks.pop_front()?;
+            if let Some(task) = task.upgrade() {
+                return Some(task);
+            }
+        }
     }
 
     /// Whether nothing waits.
@@ -170,10 +177,10 @@ impl Slot {
     /// before, if `pending` says that there is some, is queued at once.
     pub fn attach(&self, queue: Option<Arc<ReadyQueue>>, pending: impl FnOnce() -> bool) {
         let mut place = self.place.lock();
-        if let (Some(old), Some(new)) = (&place.queue, &queue) {
-            if Arc::ptr_eq(old, new) {
-                return;
-            }
+        if let (Some(old), Some(new)) = (&place.queue, &queue)
+            && Arc::ptr_eq(old, new)
+        {
+            return;
         }
         let left = std::mem::replace(&mut place.queue, queue);
         // Release: pairs with the swap in `ready`.
@@ -193,12 +200,9 @@ impl Slot {
             return;
         }
         let place = self.place.lock();
-        // A task that is upgraded is always pushed, never dropped here: the
-        // caller may hold locks, and dropping the last one runs user code.
-        let queue = place.queue.as_ref();
-        match queue.and_then(|queue| Some((queue, place.task.as_ref()?.upgrade()?))) {
-            Some((queue, task)) => queue.push(task),
-            None => self.queued.store(false, Ordering::Release),
+        match (&place.queue, &place.task) {
+            (Some(queue), Some(task)) => queue.push(task.clone()),
+            _ => self.queued.store(false, Ordering::Release),
         }
     }
 
@@ -249,7 +253,8 @@ mod tests {
                 rings.fetch_add(1, Ordering::Relaxed);
             }
         });
-        let task = Arc::new(Count(AtomicUsize::new(0)));
+        let owner = Arc::new(Count(AtomicUsize::new(0)));
+        let task: Weak<Count> = Arc::downgrade(&owner);
         queue.push(task.clone());
         assert_eq!(rings.load(Ordering::Relaxed), 0);
         assert!(!queue.may_sleep_in_sockets(), "there is work");

@@ -196,8 +196,5 @@ impl Drop for SingleThreadedExecutor {
         for member in &self.nodes {
             member.node.core().leave(&self.home, &member.before);
         }
-        // Entries left behind have been queued anew elsewhere. They are dropped
-        // here, where no lock is held: each may be the last of its kind.
-        while self.home.queue.pop().is_some() {}
     }
 }

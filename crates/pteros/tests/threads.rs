@@ -1,0 +1,394 @@
+//! Several threads and one context: nobody is forgotten, nobody waits for ever.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "what is tested is real threads in real time"
+)]
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
+
+use pteros::interfaces::std_msgs::msg::String as Text;
+use pteros::prelude::*;
+use pteros::{EndpointEvent, PublisherOptions, SubscriptionOptions};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Far above what a wake-up takes, far below what would wake a sleeper that
+/// was forgotten.
+const PROMPT: Duration = Duration::from_secs(2);
+
+fn context(domain: u32) -> Context {
+    Context::with_options(ContextOptions::local(domain)).unwrap()
+}
+
+fn text(n: usize) -> Text {
+    Text {
+        data: n.to_string(),
+    }
+}
+
+/// Passes a number to and fro between two nodes that two threads spin.
+fn rally(a: &Node, b: &Node, rounds: usize) {
+    let done = AtomicBool::new(false);
+    let forth = a.create_publisher::<Text>("forth", 10).unwrap();
+    let back = b.create_publisher::<Text>("back", 10).unwrap();
+    let _b = b.create_subscription::<Text>("forth", 10, move |sample| {
+        back.publish(&sample).unwrap();
+    });
+    let count = Arc::new(AtomicUsize::new(0));
+    let (counted, next) = (count.clone(), forth.clone());
+    let a_hears = a
+        .create_subscription::<Text>("back", 10, move |_| {
+            let n = counted.fetch_add(1, Ordering::Relaxed) + 1;
+            if n < rounds {
+                next.publish(&text(n)).unwrap();
+            }
+        })
+        .unwrap();
+    assert!(forth.wait_for_matched(1, PATIENCE));
+    assert!(a_hears.wait_for_matched(1, PATIENCE));
+    std::thread::scope(|scope| {
+        scope.spawn(|| b.spin_until(|| done.load(Ordering::Acquire), PATIENCE));
+        forth.publish(&text(0)).unwrap();
+        let all = || count.load(Ordering::Relaxed) == rounds;
+        let met = a.spin_until(all, PATIENCE);
+        done.store(true, Ordering::Release);
+        forth.publish(&text(0)).unwrap();
+        assert!(met, "{count:?} of {rounds} rounds");
+    });
+}
+
+#[test]
+fn two_executors_of_one_context_wake_each_other() {
+    let context = context(170);
+    let (a, b) = (context.node("a").unwrap(), context.node("b").unwrap());
+    rally(&a, &b, 3000);
+}
+
+#[test]
+fn two_contexts_of_one_process_talk_over_udp() {
+    let (a, b) = (context(171), context(171));
+    rally(&a.node("a").unwrap(), &b.node("b").unwrap(), 500);
+}
+
+#[test]
+fn a_taker_is_served_while_another_thread_spins() {
+    let context = context(172);
+    let (a, b) = (context.node("a").unwrap(), context.node("b").unwrap());
+    let publisher = a.create_publisher::<Text>("t", 10).unwrap();
+    let subscription = b.create_polled_subscription::<Text>("t", 10).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| a.spin_until(|| done.load(Ordering::Acquire), PATIENCE));
+        let (ask, asked) = mpsc::channel();
+        scope.spawn(move || {
+            for n in asked {
+                publisher.publish(&text(n)).unwrap();
+            }
+        });
+        let started = Instant::now();
+        for n in 0..1000 {
+            ask.send(n).unwrap();
+            let sample = subscription.take_timeout(PATIENCE);
+            assert_eq!(*sample.expect("what was published"), text(n));
+        }
+        // 1000 polls of five milliseconds would take longer.
+        assert!(started.elapsed() < Duration::from_secs(4));
+        drop(ask);
+        done.store(true, Ordering::Release);
+        context.shutdown();
+    });
+}
+
+#[test]
+fn takers_of_one_subscription_share_its_samples() {
+    let context = context(173);
+    let node = context.node("a").unwrap();
+    let publisher = node.create_publisher::<Text>("t", 100).unwrap();
+    let subscription = node.create_polled_subscription::<Text>("t", 100).unwrap();
+    let taken = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            let subscription = subscription.clone();
+            let taken = &taken;
+            scope.spawn(move || {
+                while taken.load(Ordering::Acquire) < 90 {
+                    if subscription
+                        .take_timeout(Duration::from_millis(200))
+                        .is_some()
+                    {
+                        taken.fetch_add(1, Ordering::AcqRel);
+                    }
+                }
+            });
+        }
+        for n in 0..90 {
+            publisher.publish(&text(n)).unwrap();
+        }
+    });
+    assert_eq!(taken.load(Ordering::Acquire), 90);
+}
+
+#[test]
+fn a_wait_ends_at_once_when_another_thread_brings_it_about() {
+    let context = context(174);
+    let node = context.node("a").unwrap();
+    let publisher = node.create_publisher::<Text>("t", 10).unwrap();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let started = Instant::now();
+            assert!(publisher.wait_for_matched(1, PATIENCE));
+            started.elapsed()
+        });
+        // Let it fall asleep in the sockets.
+        let (_hold, never) = mpsc::channel::<()>();
+        let _ = never.recv_timeout(Duration::from_millis(50));
+        let subscription = node.create_polled_subscription::<Text>("t", 10).unwrap();
+        assert!(waiting.join().unwrap() < PROMPT);
+        drop(subscription);
+    });
+}
+
+#[test]
+fn a_writer_that_waits_for_room_is_woken_by_the_taker() {
+    let context = context(175);
+    let node = context.node("a").unwrap();
+    let mut qos = QosProfile::default().keep_all();
+    qos.resource_limits.max_samples = Some(1);
+    qos.max_blocking_time = Some(PATIENCE);
+    let publisher = node.create_publisher::<Text>("t", &qos).unwrap();
+    let subscription = node.create_polled_subscription::<Text>("t", &qos).unwrap();
+    publisher.publish(&text(0)).unwrap();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let started = Instant::now();
+            publisher.publish(&text(1)).unwrap();
+            started.elapsed()
+        });
+        let (_hold, never) = mpsc::channel::<()>();
+        let _ = never.recv_timeout(Duration::from_millis(50));
+        assert_eq!(*subscription.take().unwrap(), text(0));
+        assert!(waiting.join().unwrap() < PROMPT);
+    });
+    assert_eq!(*subscription.take().unwrap(), text(1));
+}
+
+#[test]
+fn a_busy_callback_does_not_stop_the_protocol() {
+    let (a, b) = (context(176), context(176));
+    let (talker, listener) = (a.node("talker").unwrap(), b.node("listener").unwrap());
+    let publisher = talker.create_publisher::<Text>("t", 10).unwrap();
+    let (tell, told) = mpsc::channel::<bool>();
+    let (begin, began) = mpsc::channel();
+    let told = Mutex::new(told);
+    let _subscription = listener.create_subscription::<Text>("t", 10, move |_| {
+        begin.send(()).unwrap();
+        // Stands for a computation: the thread is not ours meanwhile.
+        let acknowledged = told.lock().unwrap().recv_timeout(PATIENCE);
+        assert_eq!(acknowledged, Ok(true));
+    });
+    assert!(publisher.wait_for_matched(1, PATIENCE));
+    std::thread::scope(|scope| {
+        let spinning = scope.spawn(|| listener.spin_once(PATIENCE));
+        publisher.publish(&text(0)).unwrap();
+        began.recv_timeout(PATIENCE).unwrap();
+        publisher.publish(&text(1)).unwrap();
+        tell.send(publisher.wait_for_all_acked(PATIENCE)).unwrap();
+        assert!(spinning.join().unwrap());
+    });
+}
+
+#[test]
+fn user_code_that_always_has_work_still_hears_the_network() {
+    let (a, b) = (context(177), context(177));
+    let (talker, listener) = (a.node("talker").unwrap(), b.node("listener").unwrap());
+    let publisher = talker.create_publisher::<Text>("stop", 10).unwrap();
+    let round = listener.create_publisher::<Text>("round", 10).unwrap();
+    let next = round.clone();
+    let _round = listener.create_subscription::<Text>("round", 10, move |sample| {
+        next.publish(&sample).unwrap();
+    });
+    let heard = Arc::new(AtomicBool::new(false));
+    let sink = heard.clone();
+    let _stop = listener.create_subscription::<Text>("stop", 10, move |_| {
+        sink.store(true, Ordering::Release);
+    });
+    assert!(publisher.wait_for_matched(1, PATIENCE));
+    round.publish(&text(0)).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| publisher.publish(&text(0)).unwrap());
+        assert!(listener.spin_until(|| heard.load(Ordering::Acquire), PATIENCE));
+    });
+}
+
+#[test]
+fn spinning_without_waiting_hears_the_network() {
+    let (a, b) = (context(178), context(178));
+    let (talker, listener) = (a.node("talker").unwrap(), b.node("listener").unwrap());
+    let publisher = talker.create_publisher::<Text>("t", 10).unwrap();
+    let heard = Arc::new(AtomicUsize::new(0));
+    let sink = heard.clone();
+    let _subscription = listener.create_subscription::<Text>("t", 10, move |_| {
+        sink.fetch_add(1, Ordering::Relaxed);
+    });
+    assert!(publisher.wait_for_matched(1, PATIENCE));
+    let mut executor = SingleThreadedExecutor::new(&b);
+    executor.add_node(&listener);
+    let deadline = Instant::now() + PATIENCE;
+    for n in 1..=20 {
+        publisher.publish(&text(n)).unwrap();
+        while heard.load(Ordering::Relaxed) < n {
+            match n % 2 {
+                0 => executor.spin_some() > 0,
+                _ => executor.spin_once(Duration::ZERO),
+            };
+            assert!(Instant::now() < deadline, "deaf at {n}");
+        }
+    }
+}
+
+#[test]
+fn a_callback_may_make_and_drop_everything() {
+    let context = context(179);
+    let node = context.node("a").unwrap();
+    let publisher = node.create_publisher::<Text>("t", 10).unwrap();
+    let held: Arc<Mutex<Vec<Box<dyn Send>>>> = Arc::default();
+    let (own, sink) = (node.clone(), held.clone());
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = count.clone();
+    let subscription = node
+        .create_subscription::<Text>("t", 10, move |_| {
+            let mut held = sink.lock().unwrap();
+            held.clear();
+            held.push(Box::new(own.create_publisher::<Text>("t", 10).unwrap()));
+            held.push(Box::new(own.create_subscription::<Text>("t", 10, |_| {})));
+            held.push(Box::new(own.create_timer(Duration::from_secs(1), || {})));
+            held.push(Box::new(own.context().node("inner").unwrap()));
+            counted.fetch_add(1, Ordering::Relaxed);
+        })
+        .unwrap();
+    for n in 1..=20 {
+        publisher.publish(&text(n)).unwrap();
+        assert!(node.spin_until(|| count.load(Ordering::Relaxed) == n, PATIENCE));
+    }
+    // Its own end, from its own callback.
+    let slot: Arc<Mutex<Option<Subscription<Text>>>> = Arc::default();
+    let (inner, gone) = (slot.clone(), count.clone());
+    *slot.lock().unwrap() = node
+        .create_subscription::<Text>("t", 10, move |_| {
+            drop(inner.lock().unwrap().take());
+            gone.fetch_add(100, Ordering::Relaxed);
+        })
+        .ok();
+    publisher.publish(&text(0)).unwrap();
+    assert!(node.spin_until(|| count.load(Ordering::Relaxed) == 121, PATIENCE));
+    drop(subscription);
+    held.lock().unwrap().clear();
+    assert_eq!(publisher.matched_count(), 0);
+}
+
+#[test]
+fn a_callback_may_spin_its_own_node() {
+    let context = context(180);
+    let node = context.node("a").unwrap();
+    let publisher = node.create_publisher::<Text>("t", 10).unwrap();
+    let (count, other) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (counted, within, own) = (count.clone(), other.clone(), node.clone());
+    let _nested = node.create_subscription::<Text>("t", 10, move |_| {
+        let before = within.load(Ordering::Relaxed);
+        // A timer ticks in the spin within; this callback itself does not run.
+        let ticked = || within.load(Ordering::Relaxed) > before + 1;
+        assert!(own.spin_until(ticked, PATIENCE));
+        counted.fetch_add(1, Ordering::Relaxed);
+    });
+    let _timer = node.create_timer(Duration::from_millis(2), move || {
+        other.fetch_add(1, Ordering::Relaxed);
+    });
+    for n in 0..5 {
+        publisher.publish(&text(n)).unwrap();
+    }
+    // All five run, so the node came back to the spin without.
+    assert!(node.spin_until(|| count.load(Ordering::Relaxed) == 5, PATIENCE));
+}
+
+#[test]
+fn event_callbacks_may_publish_create_and_spin() {
+    let context = context(181);
+    let node = context.node("a").unwrap();
+    let matches = Arc::new(AtomicUsize::new(0));
+    let (counted, own) = (matches.clone(), node.clone());
+    let options = PublisherOptions::new(10).on_event(move |event| {
+        if let EndpointEvent::Matched { change: 1, .. } = event {
+            let other = own.create_publisher::<Text>("t", 10).unwrap();
+            other.publish(&text(1)).unwrap();
+            own.spin_once(Duration::ZERO);
+            counted.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    let _publisher = node.create_publisher_with::<Text>("t", options).unwrap();
+    let heard = Arc::new(AtomicUsize::new(0));
+    let sink = heard.clone();
+    let listening = SubscriptionOptions::new(10).callback(move |_: Sample<Text>| {
+        sink.fetch_add(1, Ordering::Relaxed);
+    });
+    let _subscription = node.create_subscription_with("t", listening).unwrap();
+    let both = || matches.load(Ordering::Relaxed) == 1 && heard.load(Ordering::Relaxed) == 1;
+    assert!(node.spin_until(both, PATIENCE));
+}
+
+#[test]
+fn whoever_stops_spinning_passes_the_sockets_on() {
+    let context = context(182);
+    let nodes: Vec<Node> = ["a", "b", "c"]
+        .iter()
+        .map(|name| context.node(name).unwrap())
+        .collect();
+    let remote = crate::context(182);
+    let talker = remote.node("talker").unwrap();
+    let publisher = talker.create_publisher::<Text>("t", 10).unwrap();
+    let counts: Vec<Arc<AtomicUsize>> = nodes.iter().map(|_| Arc::default()).collect();
+    let _subscriptions: Vec<_> = nodes
+        .iter()
+        .zip(&counts)
+        .map(|(node, count)| {
+            let count = count.clone();
+            node.create_subscription::<Text>("t", 10, move |_| {
+                count.fetch_add(1, Ordering::Relaxed);
+            })
+            .unwrap()
+        })
+        .collect();
+    assert!(publisher.wait_for_matched(3, PATIENCE));
+    std::thread::scope(|scope| {
+        // Each ends its spin at another message; the last is served as well.
+        for (at, (node, count)) in nodes.iter().zip(&counts).enumerate() {
+            scope.spawn(move || {
+                let enough = || count.load(Ordering::Relaxed) >= (at + 1) * 50;
+                assert!(node.spin_until(enough, PATIENCE), "{at}: {count:?}");
+            });
+        }
+        for n in 0..150 {
+            publisher.publish(&text(n)).unwrap();
+            assert!(publisher.wait_for_all_acked(PATIENCE));
+        }
+    });
+}
+
+#[test]
+fn shutting_down_ends_every_wait() {
+    let context = context(183);
+    let (a, b) = (context.node("a").unwrap(), context.node("b").unwrap());
+    let publisher = a.create_publisher::<Text>("t", 10).unwrap();
+    let subscription = b.create_polled_subscription::<Text>("u", 10).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| a.spin());
+        scope.spawn(|| b.spin());
+        scope.spawn(|| assert!(!publisher.wait_for_matched(1, PATIENCE * 10)));
+        scope.spawn(|| assert!(subscription.take_timeout(PATIENCE * 10).is_none()));
+        scope.spawn(|| context.graph().wait_until(PATIENCE * 10, || false));
+        let (_hold, never) = mpsc::channel::<()>();
+        let _ = never.recv_timeout(Duration::from_millis(30));
+        context.shutdown();
+    });
+}
