@@ -10,7 +10,7 @@ use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::{EntityId, Guid, VendorId};
 use pteros_rtps::locator::Route;
 use pteros_rtps::participant::ParticipantEvent;
-use pteros_rtps::qos::{EndpointQos, Liveliness, XCDR1, XCDR2};
+use pteros_rtps::qos::{EndpointQos, History, Liveliness, XCDR1, XCDR2};
 use pteros_rtps::reader::{Reader, ReaderConfig, WriterProxyConfig};
 use pteros_rtps::time::Instant;
 use pteros_rtps::writer::{ReaderProxyConfig, Writer, WriterConfig};
@@ -97,7 +97,7 @@ impl Core {
         if data.qos.representation.is_empty() {
             data.qos.representation = vec![XCDR1, XCDR2];
         }
-        let machine = Reader::new(ReaderConfig::new(guid, data.qos.clone()));
+        let machine = Reader::new(reader_config(guid, &data.qos));
         let reader = Arc::new(ReaderEndpoint::new(
             data.clone(),
             wants,
@@ -351,4 +351,17 @@ impl Core {
             }
         }
     }
+}
+
+/// A KEEP_ALL reader's own limit also bounds what waits before its queue, else
+/// a writer would be held back only after hundreds of samples more.
+fn reader_config(guid: Guid, qos: &EndpointQos) -> ReaderConfig {
+    let mut config = ReaderConfig::new(guid, qos.clone());
+    if qos.history == History::KeepAll
+        && let Some(samples) = qos.resource_limits.max_samples
+    {
+        let waiting = &mut config.limits.reorder_samples_max;
+        *waiting = (*waiting).min(samples.max(1) as usize);
+    }
+    config
 }

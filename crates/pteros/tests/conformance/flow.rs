@@ -42,7 +42,7 @@ pub fn a_slow_reader_gets_all_that_keep_all_wrote(stage: &Stage) {
 pub fn a_writer_waits_no_longer_than_it_was_told(stage: &Stage) {
     let patient = keep_all(4);
     let hasty = QosProfile {
-        max_blocking_time: Some(Duration::from_millis(30)),
+        max_blocking_time: Some(Duration::from_millis(300)),
         ..patient.clone()
     };
     let (publisher, subscription) = stage.pair_of(&hasty, &patient);
@@ -58,7 +58,7 @@ pub fn a_writer_waits_no_longer_than_it_was_told(stage: &Stage) {
         panic!("{refusal}");
     };
     assert_eq!(topic, "/topic");
-    assert!(waited_ms >= 29, "{waited_ms}");
+    assert!(waited_ms >= 299, "{waited_ms}");
     // What was accepted arrives; what was refused does not.
     for n in 0..accepted {
         let sample = subscription.take_timeout(PATIENCE);
