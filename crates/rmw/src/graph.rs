@@ -23,6 +23,7 @@ use pteros_rtps::time::{Duration, Instant};
 use crate::core::Core;
 use crate::deadline::Machine;
 use crate::matching::EndpointSpec;
+use crate::names::node_path;
 use crate::reader::{ReaderEndpoint, Wants};
 use crate::sample::Body;
 use crate::writer::{Outgoing, WriterEndpoint};
@@ -205,13 +206,53 @@ impl Graph {
         if state.nodes.len() >= NODES_MAX && !state.nodes.contains_key(&info.participant) {
             return;
         }
-        state.nodes.insert(info.participant, info.nodes);
+        let before = state.nodes.insert(info.participant, info.nodes);
+        let twins = state.new_twins(info.participant, &before.unwrap_or_default());
         drop(state);
+        for path in twins {
+            warn_of_twin(&path, "another process");
+        }
         self.changed();
     }
 }
 
+impl State {
+    /// Names of a participant's nodes, but for those it had `before`, that
+    /// nodes of ours have too.
+    fn new_twins(&self, participant: GuidPrefix, before: &[OwnNode]) -> Vec<String> {
+        let theirs = self.nodes.get(&participant).into_iter().flatten();
+        theirs
+            .filter(|node| !before.iter().any(|old| old.is_named_as(node)))
+            .filter(|node| self.own_nodes.iter().any(|(_, own)| own.is_named_as(node)))
+            .map(|node| node_path(&node.namespace, &node.name))
+            .collect()
+    }
+
+    /// Who else has a node of that name.
+    fn twin_of(&self, node: &OwnNode) -> Option<&'static str> {
+        if self.own_nodes.iter().any(|(_, own)| own.is_named_as(node)) {
+            return Some("this process");
+        }
+        let mut others = self.nodes.values().flatten();
+        others
+            .any(|other| other.is_named_as(node))
+            .then_some("another process")
+    }
+}
+
+/// Both ends are told; the nodes work, but tools cannot tell them apart.
+fn warn_of_twin(path: &str, whose: &str) {
+    tracing::warn!(
+        "node \"{path}\": {whose} has a node of this name too; start one of them with \
+         --ros-args -r __node:=another_name"
+    );
+}
+
 impl OwnNode {
+    fn is_named_as(&self, other: &OwnNode) -> bool {
+        self.name == other.name && self.namespace == other.namespace
+    }
+
     fn to_graph(&self, participant: GuidPrefix, enclave: Option<String>) -> GraphNode {
         GraphNode {
             name: self.name.clone(),
@@ -261,8 +302,12 @@ impl Core {
             namespace: namespace.into(),
             ..OwnNode::default()
         };
+        let twin = state.twin_of(&node);
         state.own_nodes.push((key, node));
         drop(state);
+        if let Some(whose) = twin {
+            warn_of_twin(&node_path(namespace, name), whose);
+        }
         self.graph_changed();
         key
     }
