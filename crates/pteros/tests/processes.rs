@@ -1,0 +1,172 @@
+//! Processes come, go and are killed. Each story's other process is this test
+//! binary again, told by environment variables which part to play.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the test runs itself again and says so in variables"
+)]
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use pteros::EndpointEvent as Event;
+use pteros::interfaces::std_msgs::msg::String as Text;
+use pteros::prelude::*;
+
+const PART: &str = "PTEROS_TEST_PART";
+const DOMAIN: &str = "PTEROS_TEST_DOMAIN";
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Short, so that a crash is noticed within the test's patience.
+const LEASE: Duration = Duration::from_secs(2);
+
+fn context(domain: u32, lease: Duration) -> Context {
+    let mut options = ContextOptions::local(domain);
+    options.lease = Some(lease);
+    Context::with_options(options).unwrap()
+}
+
+/// The other process.
+#[test]
+fn child() {
+    let Ok(part) = std::env::var(PART) else {
+        return;
+    };
+    let domain = std::env::var(DOMAIN).unwrap().parse().unwrap();
+    let context = context(domain, LEASE);
+    let node = context.node("child").unwrap();
+    let latched = QosProfile::default().transient_local();
+    let publisher = node.create_publisher::<Text>("word", &latched).unwrap();
+    let word = Text { data: part.clone() };
+    publisher.publish(&word).unwrap();
+    println!("ready");
+    node.spin_until(|| false, PATIENCE * 3);
+    println!("shut down: {}", context.is_shut_down());
+    if part == "lingers" {
+        // Everything is still open: does anybody spin in vain?
+        let before = processor_time();
+        let (_hold, never) = std::sync::mpsc::channel::<()>();
+        let _ = never.recv_timeout(Duration::from_millis(500));
+        println!("spent {}", (processor_time() - before).as_millis());
+    }
+}
+
+/// What this process has used of the processor, all threads together.
+fn processor_time() -> Duration {
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let after_name = text.rsplit(')').next().unwrap();
+    let mut fields = after_name.split_whitespace().skip(11);
+    let mut ticks = || fields.next().unwrap().parse::<u64>().unwrap();
+    Duration::from_millis((ticks() + ticks()) * 10)
+}
+
+fn start(part: &str, domain: u32) -> Child {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["child", "--exact", "--nocapture"])
+        .env(PART, part)
+        .env(DOMAIN, domain.to_string())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    assert!(hears(&mut child, "ready").is_some());
+    child
+}
+
+/// Reads the child's lines up to one that begins so; the rest of that line.
+fn hears(child: &mut Child, wanted: &str) -> Option<String> {
+    let out = child.stdout.as_mut().unwrap();
+    let mut reader = BufReader::with_capacity(1, out);
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).unwrap() == 0 {
+            return None;
+        }
+        // The test runner's own words may stand before it.
+        if let Some((_, rest)) = line.split_once(wanted) {
+            return Some(rest.trim().into());
+        }
+    }
+}
+
+fn interrupt(child: &Child) {
+    let status = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(status.unwrap().success());
+}
+
+fn nodes(context: &Context) -> usize {
+    context.graph().nodes().len()
+}
+
+#[test]
+fn a_killed_process_is_noticed_by_its_lease_and_may_start_again_at_once() {
+    let context = context(190, PATIENCE);
+    let node = context.node("parent").unwrap();
+    let qos = QosProfile::default().transient_local();
+    let subscription = node
+        .create_polled_subscription::<Text>("word", &qos)
+        .unwrap();
+    for round in 1..=2 {
+        let word = format!("round {round}");
+        let mut child = start(&word, 190);
+        let sample = subscription.take_timeout(PATIENCE).expect("its word");
+        assert_eq!(sample.data, word);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let killed = Instant::now();
+        if round == 1 {
+            // A successor is heard while the dead one still has its lease.
+            let mut next = start("successor", 190);
+            let sample = subscription.take_timeout(PATIENCE).expect("its word");
+            assert_eq!(sample.data, "successor");
+            assert!(killed.elapsed() < LEASE, "the machine is too busy to tell");
+            next.kill().unwrap();
+            next.wait().unwrap();
+        }
+        assert!(
+            context
+                .graph()
+                .wait_until(PATIENCE, || nodes(&context) == 1)
+        );
+        let noticed = killed.elapsed();
+        assert!(noticed > LEASE / 2, "its lease was not over: {noticed:?}");
+        assert_eq!(subscription.matched_count(), 0);
+    }
+    let mut ends = 0;
+    while let Some(event) = subscription.take_event() {
+        ends += usize::from(matches!(event, Event::Matched { change: -1, .. }));
+    }
+    assert_eq!(ends, 3);
+}
+
+#[test]
+fn an_interrupted_process_says_goodbye() {
+    let context = context(191, PATIENCE);
+    let node = context.node("parent").unwrap();
+    let subscription = node.create_polled_subscription::<Text>("word", 10).unwrap();
+    let mut child = start("leaves", 191);
+    assert!(subscription.wait_for_matched(1, PATIENCE));
+    let asked = Instant::now();
+    interrupt(&child);
+    assert_eq!(hears(&mut child, "shut down:").as_deref(), Some("true"));
+    assert!(child.wait().unwrap().success());
+    assert!(
+        context
+            .graph()
+            .wait_until(PATIENCE, || nodes(&context) == 1)
+    );
+    assert!(
+        asked.elapsed() < LEASE,
+        "noticed by its lease, not its goodbye"
+    );
+}
+
+#[test]
+fn after_an_interrupt_nothing_spins_in_vain() {
+    let mut child = start("lingers", 192);
+    interrupt(&child);
+    let spent: u64 = hears(&mut child, "spent").unwrap().parse().unwrap();
+    assert!(spent < 200, "{spent} ms of processor time in 500 idle ones");
+    assert!(child.wait().unwrap().success());
+}
