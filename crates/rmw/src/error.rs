@@ -10,6 +10,11 @@ pub enum OpenError {
     /// The list of interfaces could not be read.
     #[error("list the network interfaces: {0}")]
     Interfaces(#[source] io::Error),
+    /// No interface at all is up.
+    #[error(
+        "no network interface is up, not even loopback; bring one up, for this host alone with `ip link set lo up`"
+    )]
+    NoInterface,
     /// A named interface does not exist or is down.
     #[error(
         "network interface \"{name}\" is not usable (usable: {usable}); name one of those in PTEROS_INTERFACES, or leave it unset"

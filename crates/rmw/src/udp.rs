@@ -90,11 +90,6 @@ impl Env for SystemEnv {
         let (unicast, participant_index) = bind_unicast(plan)?;
         let port = unicast.local_port();
         let mut advice = Vec::new();
-        if usable.is_empty() {
-            advice.push(
-                "no network interface is up: only nodes of this process are reached; bring one up, for this host alone `ip link set lo up`".to_owned(),
-            );
-        }
         let grant = unicast.request_buffers(plan.buffer_bytes.0, plan.buffer_bytes.1);
         advice.extend(grant.advice());
         let multicast = match plan.multicast && !plan.local_only {
@@ -134,6 +129,9 @@ fn usable_interfaces(plan: &SocketPlan) -> Result<Vec<Interface>, OpenError> {
                 usable: names.join(", "),
             });
         }
+    }
+    if up.is_empty() {
+        return Err(OpenError::NoInterface);
     }
     Ok(up
         .into_iter()
