@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pteros_rmw::config::{Config, DiscoveryRange};
+use pteros_rmw::env::Env;
 use pteros_rmw::names::validate_enclave;
 use pteros_rmw::udp::SystemEnv;
 use pteros_rmw::{Core, CoreCounts, CoreOptions};
@@ -96,6 +97,15 @@ impl Context {
     /// # Errors
     /// See [`ContextError`].
     pub fn with_options(options: ContextOptions) -> Result<Self, ContextError> {
+        Self::with_env(Arc::new(SystemEnv::new()), options)
+    }
+
+    /// Opens a context on another clock and network than this machine's: for
+    /// simulations, and for tests that count.
+    ///
+    /// # Errors
+    /// See [`ContextError`].
+    pub fn with_env(env: Arc<dyn Env>, options: ContextOptions) -> Result<Self, ContextError> {
         let config = match options.use_environment {
             true => Config::from_environment()?,
             false => Config::default(),
@@ -104,7 +114,7 @@ impl Context {
             tracing::warn!("{warning}");
         }
         let core_options = core_options(&options, config)?;
-        let core = Core::open(Arc::new(SystemEnv::new()), core_options)?;
+        let core = Core::open(env, core_options)?;
         Ok(Self {
             inner: Arc::new(Inner {
                 core,

@@ -49,7 +49,7 @@ pub use pteros_rmw::rtps::id::{Guid, VendorId};
 pub use pteros_rmw::rtps::qos::PolicyId;
 pub use pteros_rmw::sample::Path;
 pub use pteros_rmw::writer::WriterCounts;
-pub use pteros_rmw::{config, names, qos};
+pub use pteros_rmw::{config, env, names, qos};
 
 pub use context::{Context, ContextOptions};
 pub use dynamic::DynamicPublisher;

@@ -1,6 +1,6 @@
 //! The only door through which time, chance and datagrams enter.
 //!
-//! Production opens [`SystemEnv`](crate::udp::SystemEnv); a simulator brings
+//! Production opens [`SystemEnv`]; a simulator brings
 //! its own. Everything above asks this trait once per turn and passes plain
 //! values on.
 
@@ -9,8 +9,10 @@ use std::io::IoSlice;
 use std::net::Ipv4Addr;
 use std::os::fd::BorrowedFd;
 
-use pteros_rtps::locator::{Locator, OwnAddress};
-use pteros_rtps::time::{Duration, Instant, Timestamp};
+pub use pteros_rtps::locator::{Locator, OwnAddress};
+pub use pteros_rtps::time::{Duration, Instant, Timestamp};
+
+pub use crate::udp::SystemEnv;
 
 use crate::error::OpenError;
 

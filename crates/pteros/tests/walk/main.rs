@@ -1,0 +1,241 @@
+//! ARCHITECTURE.md's walk of one message, counted: allocations, system calls,
+//! thread hops. Each count is taken after a warm-up, when queues have their
+//! size.
+
+mod allocations;
+mod calls;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::ThreadId;
+use std::time::Duration;
+
+use pteros::interfaces::std_msgs::msg::{String as Text, UInt8MultiArray};
+use pteros::prelude::*;
+
+use allocations::so_far;
+use calls::{Calls, Counters, CountingEnv};
+
+#[global_allocator]
+static ALLOCATOR: allocations::Counting = allocations::Counting;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const ROUNDS: u64 = 100;
+
+/// A context that counts, and an executor for it.
+struct Party {
+    node: Node,
+    executor: SingleThreadedExecutor,
+    counters: Arc<Counters>,
+}
+
+impl Party {
+    fn new(domain: u32) -> Self {
+        let env = CountingEnv::new();
+        let counters = env.counters.clone();
+        let context = Context::with_env(Arc::new(env), ContextOptions::local(domain)).unwrap();
+        let node = context.node("party").unwrap();
+        let mut executor = SingleThreadedExecutor::new(&context);
+        executor.add_node(&node);
+        Self {
+            node,
+            executor,
+            counters,
+        }
+    }
+
+    fn calls(&self) -> Calls {
+        self.counters.so_far()
+    }
+}
+
+/// Counts callbacks and notes which thread ran the last one.
+#[derive(Clone, Default)]
+struct Heard {
+    count: Arc<AtomicUsize>,
+    thread: Arc<Mutex<Option<ThreadId>>>,
+}
+
+impl Heard {
+    fn note(&self) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        *self.thread.lock().unwrap() = Some(std::thread::current().id());
+    }
+
+    fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    #[track_caller]
+    fn on_this_thread(&self) {
+        assert_eq!(
+            *self.thread.lock().unwrap(),
+            Some(std::thread::current().id())
+        );
+    }
+}
+
+/// Turns both until something is so.
+#[track_caller]
+fn until(a: &Party, b: &Party, mut done: impl FnMut() -> bool) {
+    for _ in 0..20_000 {
+        if done() {
+            return;
+        }
+        a.executor.spin_once(Duration::from_micros(500));
+        b.executor.spin_once(Duration::from_micros(500));
+    }
+    panic!("not within many turns");
+}
+
+#[test]
+fn within_a_process_a_message_costs_nothing_but_itself() {
+    let party = Party::new(200);
+    let heard = Heard::default();
+    let sink = heard.clone();
+    let _subscription = party
+        .node
+        .create_subscription::<Text>("t", 10, move |_| sink.note())
+        .unwrap();
+    let publisher = party.node.create_publisher::<Text>("t", 10).unwrap();
+    let message = Arc::new(Text {
+        data: "the same for all".into(),
+    });
+    let round = || {
+        publisher.publish_arc(message.clone()).unwrap();
+        assert!(party.executor.spin_once(PATIENCE));
+    };
+    (0..20).for_each(|_| round());
+
+    let (calls, (allocated, _)) = (party.calls(), so_far());
+    (0..ROUNDS).for_each(|_| round());
+    let (calls_after, (allocated_after, _)) = (party.calls(), so_far());
+    assert_eq!(allocated_after - allocated, 0, "allocations");
+    assert_eq!(calls_after, calls, "system calls");
+    assert_eq!(publisher.counts().serialized, 0);
+    heard.on_this_thread();
+
+    // An owned value: its Arc, and nothing else.
+    let (allocated, _) = so_far();
+    for _ in 0..ROUNDS {
+        publisher.publish_owned(Text::default()).unwrap();
+        assert!(party.executor.spin_once(PATIENCE));
+    }
+    assert_eq!(so_far().0 - allocated, ROUNDS);
+    assert_eq!(heard.count() as u64, 20 + 2 * ROUNDS);
+}
+
+#[test]
+fn over_udp_a_small_message_is_one_datagram_and_one_wake_up() {
+    let (talker, listener) = (Party::new(201), Party::new(201));
+    let heard = Heard::default();
+    let sink = heard.clone();
+    let subscription = listener
+        .node
+        .create_subscription::<Text>("t", 10, move |_| sink.note())
+        .unwrap();
+    let publisher = talker.node.create_publisher::<Text>("t", 10).unwrap();
+    until(&talker, &listener, || {
+        publisher.matched_count() == 1 && subscription.matched_count() == 1
+    });
+    let message = Text {
+        data: "sixty-four bytes or so, as a status or a command may be".into(),
+    };
+    let mut sent = (0, Calls::default());
+    let mut received = (0, Calls::default());
+    let mut expected = 0;
+    let mut round = |counted: bool| {
+        let (before, (allocated, _)) = (talker.calls(), so_far());
+        publisher.publish(&message).unwrap();
+        if counted {
+            sent.0 += so_far().0 - allocated;
+            sent.1 = sum(sent.1, before, talker.calls());
+        }
+        expected += 1;
+        let (before, (allocated, _)) = (listener.calls(), so_far());
+        while heard.count() < expected {
+            listener.executor.spin_once(PATIENCE);
+        }
+        if counted {
+            received.0 += so_far().0 - allocated;
+            received.1 = sum(received.1, before, listener.calls());
+        }
+        // Answers and timers between messages are not the message's.
+        talker.executor.spin_some();
+        listener.executor.spin_some();
+    };
+    (0..100).for_each(|_| round(false));
+    (0..ROUNDS).for_each(|_| round(true));
+    println!("publishing {ROUNDS}: {sent:?}; receiving: {received:?}");
+    heard.on_this_thread();
+
+    let (allocations, calls) = sent;
+    assert!(
+        allocations <= 2 * ROUNDS,
+        "the payload and its count of owners"
+    );
+    // Now and then one more: a heartbeat of its own that asks for an answer.
+    assert!(
+        (ROUNDS..=ROUNDS + ROUNDS / 10).contains(&calls.sends),
+        "{calls:?}"
+    );
+    assert_eq!((calls.receives, calls.waits, calls.wakes), (0, 0, 0));
+
+    let (allocations, calls) = received;
+    // The payload and the decoded string; queues grow no more.
+    assert!(allocations <= 2 * ROUNDS + ROUNDS / 10, "{allocations}");
+    assert!(
+        (ROUNDS..=ROUNDS + ROUNDS / 10).contains(&calls.receives),
+        "{calls:?}"
+    );
+    assert!(calls.waits <= ROUNDS + ROUNDS / 10, "{calls:?}");
+    assert_eq!(calls.wakes, 0, "nobody else is woken");
+}
+
+fn sum(total: Calls, before: Calls, after: Calls) -> Calls {
+    Calls {
+        sends: total.sends + after.sends - before.sends,
+        receives: total.receives + after.receives - before.receives,
+        waits: total.waits + after.waits - before.waits,
+        wakes: total.wakes + after.wakes - before.wakes,
+    }
+}
+
+#[test]
+fn a_megabyte_is_copied_once_on_the_way_out_and_twice_on_the_way_in() {
+    const BYTES: usize = 1 << 20;
+    let (talker, listener) = (Party::new(202), Party::new(202));
+    let heard = Heard::default();
+    let sink = heard.clone();
+    let subscription = listener
+        .node
+        .create_subscription::<UInt8MultiArray>("t", 10, move |_| sink.note())
+        .unwrap();
+    let publisher = talker
+        .node
+        .create_publisher::<UInt8MultiArray>("t", 10)
+        .unwrap();
+    until(&talker, &listener, || {
+        publisher.matched_count() == 1 && subscription.matched_count() == 1
+    });
+    let message = UInt8MultiArray {
+        data: vec![7; BYTES],
+        ..Default::default()
+    };
+    let before = talker.calls();
+    let (_, allocated) = so_far();
+    publisher.publish(&message).unwrap();
+    let out = so_far().1 - allocated;
+    let sends = talker.calls().sends - before.sends;
+    assert!(out < BYTES as u64 * 11 / 10, "{out} bytes allocated");
+    assert_eq!(sends, (BYTES as u64).div_ceil(63_000));
+
+    let (_, allocated) = so_far();
+    while heard.count() == 0 {
+        listener.executor.spin_once(Duration::from_millis(1));
+        talker.executor.spin_some();
+    }
+    let within = so_far().1 - allocated;
+    // The sample put together, and the message decoded from it.
+    assert!(within < BYTES as u64 * 22 / 10, "{within} bytes allocated");
+}
