@@ -95,8 +95,12 @@ fn interrupt(child: &Child) {
     assert!(status.unwrap().success());
 }
 
-fn nodes(context: &Context) -> usize {
-    context.graph().nodes().len()
+/// Waits until the graph has so many nodes, ours included.
+#[track_caller]
+fn await_nodes(context: &Context, count: usize) {
+    let graph = context.graph();
+    let there = graph.wait_until(PATIENCE, || graph.nodes().len() == count);
+    assert!(there, "{count}: {:?}", graph.nodes());
 }
 
 #[test]
@@ -112,6 +116,7 @@ fn a_killed_process_is_noticed_by_its_lease_and_may_start_again_at_once() {
         let mut child = start(&word, 190);
         let sample = subscription.take_timeout(PATIENCE).expect("its word");
         assert_eq!(sample.data, word);
+        await_nodes(&context, 2);
         child.kill().unwrap();
         child.wait().unwrap();
         let killed = Instant::now();
@@ -121,14 +126,11 @@ fn a_killed_process_is_noticed_by_its_lease_and_may_start_again_at_once() {
             let sample = subscription.take_timeout(PATIENCE).expect("its word");
             assert_eq!(sample.data, "successor");
             assert!(killed.elapsed() < LEASE, "the machine is too busy to tell");
+            await_nodes(&context, 3);
             next.kill().unwrap();
             next.wait().unwrap();
         }
-        assert!(
-            context
-                .graph()
-                .wait_until(PATIENCE, || nodes(&context) == 1)
-        );
+        await_nodes(&context, 1);
         let noticed = killed.elapsed();
         assert!(noticed > LEASE / 2, "its lease was not over: {noticed:?}");
         assert_eq!(subscription.matched_count(), 0);
@@ -147,15 +149,12 @@ fn an_interrupted_process_says_goodbye() {
     let subscription = node.create_polled_subscription::<Text>("word", 10).unwrap();
     let mut child = start("leaves", 191);
     assert!(subscription.wait_for_matched(1, PATIENCE));
+    await_nodes(&context, 2);
     let asked = Instant::now();
     interrupt(&child);
     assert_eq!(hears(&mut child, "shut down:").as_deref(), Some("true"));
     assert!(child.wait().unwrap().success());
-    assert!(
-        context
-            .graph()
-            .wait_until(PATIENCE, || nodes(&context) == 1)
-    );
+    await_nodes(&context, 1);
     assert!(
         asked.elapsed() < LEASE,
         "noticed by its lease, not its goodbye"
