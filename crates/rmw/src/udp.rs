@@ -7,9 +7,9 @@ use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use pteros_net::{Events, Interface, Poller, UdpSocket, Waker, interfaces, shutdown_signal};
+use pteros_net::{Events, Interface, Poller, Timer, UdpSocket, Waker, interfaces, shutdown_signal};
 use pteros_rtps::locator::{Locator, OwnAddress};
 use pteros_rtps::time::{Duration, Instant, Timestamp};
 
@@ -232,10 +232,58 @@ const UNICAST: u64 = 0;
 const MULTICAST: u64 = 1;
 const WAKER: u64 = 2;
 const SHUTDOWN: u64 = 3;
+const ALARM: u64 = 4;
 
 thread_local! {
     /// Where a waiting thread is told what woke it.
     static EVENTS: RefCell<Events> = RefCell::new(Events::with_capacity(8));
+}
+
+/// Ends a wait in time, at no cost for waits that end before.
+///
+/// A time limit given to the wait itself is set and taken back with every
+/// wait; where timers belong to a hypervisor, that is slower than a message.
+/// This one stays set: when it rings for a deadline that has moved since, the
+/// wait ends early, once, and the next one sets it anew.
+struct Alarm {
+    timer: Timer,
+    start: std::time::Instant,
+    /// When it will ring, nanoseconds since `start`; `u64::MAX`: not set.
+    rings_at: AtomicU64,
+}
+
+impl Alarm {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the door through which the clock enters"
+    )]
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            timer: Timer::new()?,
+            start: std::time::Instant::now(),
+            rings_at: AtomicU64::new(u64::MAX),
+        })
+    }
+
+    /// Rings after `span` at the latest.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the door through which the clock enters"
+    )]
+    fn ring_within(&self, span: std::time::Duration) {
+        let nanos = |span: std::time::Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        let at = nanos(self.start.elapsed()).saturating_add(nanos(span));
+        // Relaxed: only the thread that drives waits.
+        if at < self.rings_at.load(Ordering::Relaxed) {
+            self.rings_at.store(at, Ordering::Relaxed);
+            self.timer.arm(span);
+        }
+    }
+
+    fn rang(&self) {
+        self.timer.drain();
+        self.rings_at.store(u64::MAX, Ordering::Relaxed);
+    }
 }
 
 struct UdpTransport {
@@ -246,6 +294,7 @@ struct UdpTransport {
     multicast_readable: AtomicBool,
     poller: Poller,
     waker: Waker,
+    alarm: Alarm,
     /// A shutdown signal came; its descriptor, readable for good, has left
     /// the set.
     shut_down: AtomicBool,
@@ -275,6 +324,10 @@ impl UdpTransport {
             poller.add(group, MULTICAST).map_err(failed("epoll set"))?;
         }
         poller.add(&waker, WAKER).map_err(failed("epoll set"))?;
+        let alarm = Alarm::new().map_err(failed("timer"))?;
+        poller
+            .add(&alarm.timer, ALARM)
+            .map_err(failed("epoll set"))?;
         if let Ok(signal) = shutdown_signal() {
             poller.add(signal, SHUTDOWN).map_err(failed("epoll set"))?;
         }
@@ -285,6 +338,7 @@ impl UdpTransport {
             multicast_readable: AtomicBool::new(true),
             poller,
             waker,
+            alarm,
             shut_down: AtomicBool::new(false),
         })
     }
@@ -350,7 +404,13 @@ impl Transport for UdpTransport {
     }
 
     fn wait(&self, timeout: Option<Duration>) {
-        let timeout = timeout.and_then(|t| t.to_std());
+        let timeout = match timeout.and_then(|t| t.to_std()) {
+            Some(span) if !span.is_zero() => {
+                self.alarm.ring_within(span);
+                None
+            }
+            instant_or_endless => instant_or_endless,
+        };
         EVENTS.with_borrow_mut(|events| {
             // An error here (an interrupted call, say) reads as an early
             // wake-up.
@@ -362,6 +422,7 @@ impl Transport for UdpTransport {
                     WAKER => {
                         self.waker.drain();
                     }
+                    ALARM => self.alarm.rang(),
                     _ => self.note_shutdown(),
                 }
             }
