@@ -5,7 +5,7 @@
 //! by two entries per machine and compacted beyond that.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
@@ -35,7 +35,7 @@ pub struct Deadlines {
 #[derive(Default)]
 struct Table {
     heap: BinaryHeap<Reverse<(Instant, Machine)>>,
-    live: HashMap<Machine, Instant>,
+    live: BTreeMap<Machine, Instant>,
 }
 
 impl Deadlines {

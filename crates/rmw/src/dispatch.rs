@@ -2,7 +2,7 @@
 //!
 //! Dispatches only: every rule of the protocol is in `pteros-rtps`.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -36,7 +36,7 @@ pub struct Inbox {
     pub(crate) buffer: Box<[u8]>,
     readers: Vec<Arc<ReaderEndpoint>>,
     writers: Vec<Arc<WriterEndpoint>>,
-    renewed: HashMap<GuidPrefix, Instant>,
+    renewed: BTreeMap<GuidPrefix, Instant>,
 }
 
 impl Inbox {
@@ -45,7 +45,7 @@ impl Inbox {
             buffer: vec![0; DATAGRAM_BYTES_MAX].into_boxed_slice(),
             readers: Vec::new(),
             writers: Vec::new(),
-            renewed: HashMap::new(),
+            renewed: BTreeMap::new(),
         }
     }
 }
@@ -66,6 +66,7 @@ impl Core {
             return;
         };
         let mut builtin = false;
+        let mut heard = None;
         for (source, submessage) in message {
             if source.prefix == self.prefix {
                 continue;
@@ -76,7 +77,9 @@ impl Core {
                 builtin = true;
             } else {
                 self.route(now, &source, &submessage, readers, writers);
-                builtin |= self.renew(now, source.prefix, renewed);
+                if heard.replace(source.prefix) != Some(source.prefix) {
+                    builtin |= self.renew(now, source.prefix, renewed);
+                }
             }
         }
         for reader in readers.drain(..) {
@@ -95,7 +98,7 @@ impl Core {
         &self,
         now: Instant,
         prefix: GuidPrefix,
-        renewed: &mut HashMap<GuidPrefix, Instant>,
+        renewed: &mut BTreeMap<GuidPrefix, Instant>,
     ) -> bool {
         let last = renewed.get(&prefix);
         if last.is_some_and(|last| now.since(*last) < RENEWAL_PERIOD) {
