@@ -93,7 +93,7 @@ impl Default for HeartbeatConfig {
         Self {
             first: Duration::from_millis(10),
             max: Duration::from_millis(200),
-            ack_samples: 32,
+            ack_samples: 256,
             ack_bytes: 256 << 10,
             after_large: Duration::from_micros(2_500),
         }
