@@ -11,15 +11,13 @@ use std::sync::Arc;
 
 use pteros_rtps::id::VendorId;
 use pteros_rtps::locator::Route;
-use pteros_rtps::qos::{
-    Durability, EndpointQos, History, Liveliness, Reliability, incompatibilities,
-};
+use pteros_rtps::matching::{Verdict, judge};
+use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability};
 use pteros_rtps::reader::WriterProxyConfig;
 use pteros_rtps::time::{Duration, Instant};
 
 use crate::core::Core;
 use crate::deadline::Machine;
-use crate::event::EndpointEvent;
 use crate::reader::{ReaderEndpoint, Wants};
 use crate::sample::{Body, Item, SampleMeta};
 use crate::writer::{Outgoing, WriterEndpoint, WriterState};
@@ -62,22 +60,23 @@ impl Core {
         if writer.data.topic != reader.data.topic || reader.ignore_local {
             return;
         }
-        if writer.data.type_name != reader.data.type_name {
-            self.warn_of_types(&writer.data, &reader.data);
-            reader.note(EndpointEvent::IncompatibleType {
-                total: 1,
-                peer: writer.guid(),
-                peer_type: writer.data.type_name.clone(),
-            });
-            return;
+        match judge(&writer.data, &reader.data) {
+            Verdict::Matched => self.join(now, writer, reader),
+            Verdict::OtherPartition => {}
+            Verdict::InconsistentType => {
+                self.warn_of_types(&writer.data, &reader.data);
+                writer.note_other_type(&reader.data);
+                reader.note_other_type(&writer.data);
+            }
+            Verdict::Incompatible(policies) => {
+                self.warn_of_qos(&writer.data, &reader.data);
+                writer.note_incompatible(reader.data.guid, policies.clone());
+                reader.note_incompatible(writer.guid(), policies);
+            }
         }
-        let policies = incompatibilities(&writer.data.qos, &reader.data.qos);
-        if !policies.is_empty() {
-            self.warn_of_qos(&writer.data, &reader.data);
-            writer.note_incompatible(reader.data.guid, policies.clone());
-            reader.note_incompatible(writer.guid(), policies);
-            return;
-        }
+    }
+
+    fn join(&self, now: Instant, writer: &WriterEndpoint, reader: &Arc<ReaderEndpoint>) {
         self.introduce(now, writer, reader);
         let route = LocalRoute::new(&writer.data.qos, reader);
         // Under the writer's lock, so that no message falls between the

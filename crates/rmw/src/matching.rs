@@ -18,7 +18,6 @@ use pteros_rtps::writer::{ReaderProxyConfig, Writer, WriterConfig};
 use crate::core::Core;
 use crate::deadline::Machine;
 use crate::error::EndpointError;
-use crate::event::EndpointEvent;
 use crate::local::has_manual_lease;
 use crate::publish::transmit;
 use crate::reader::{ReaderEndpoint, Wants};
@@ -226,17 +225,12 @@ impl Core {
                 }
             }
             ParticipantEvent::InconsistentTopic { local, remote } => {
-                let event = EndpointEvent::IncompatibleType {
-                    total: 1,
-                    peer: remote.guid,
-                    peer_type: remote.type_name.clone(),
-                };
                 if let Some(writer) = self.writer(local.entity) {
                     self.warn_of_types(&writer.data, &remote);
-                    writer.note(event);
+                    writer.note_other_type(&remote);
                 } else if let Some(reader) = self.reader(local.entity) {
                     self.warn_of_types(&remote, &reader.data);
-                    reader.note(event);
+                    reader.note_other_type(&remote);
                 }
             }
             ParticipantEvent::LivelinessAsserted { prefix, kind } => {

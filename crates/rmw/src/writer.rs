@@ -68,6 +68,7 @@ pub struct WriterEndpoint {
     matched_total: AtomicU64,
     matched: AtomicUsize,
     incompatible: AtomicU64,
+    other_types: AtomicU64,
 }
 
 pub(crate) struct WriterState {
@@ -105,6 +106,7 @@ impl WriterEndpoint {
             matched_total: AtomicU64::new(0),
             matched: AtomicUsize::new(0),
             incompatible: AtomicU64::new(0),
+            other_types: AtomicU64::new(0),
         }
     }
 
@@ -186,6 +188,15 @@ impl WriterEndpoint {
     pub(crate) fn note_matched(&self, peer: Guid, change: i32) {
         let event = matched_event(&self.matched_total, &self.matched, peer, change);
         self.note(event);
+    }
+
+    pub(crate) fn note_other_type(&self, peer: &EndpointData) {
+        let total = self.other_types.fetch_add(1, Ordering::Relaxed) + 1;
+        self.note(EndpointEvent::IncompatibleType {
+            total,
+            peer: peer.guid,
+            peer_type: peer.type_name.clone(),
+        });
     }
 
     pub(crate) fn note_incompatible(&self, peer: Guid, policies: Vec<PolicyId>) {

@@ -77,6 +77,41 @@ pub fn qos_that_does_not_fit_names_the_policy_on_both_ends(stage: &Stage) {
     assert_eq!(publisher.matched_count() + subscription.matched_count(), 0);
 }
 
+pub fn another_type_is_told_to_both_ends(stage: &Stage) {
+    let qos = QosProfile::default();
+    let publisher = stage.publisher(&qos);
+    let subscription = stage
+        .subscribing
+        .create_polled_subscription::<pteros::interfaces::std_msgs::msg::Int8>("topic", &qos)
+        .unwrap();
+    let mut ours = Seen::by(|| publisher.take_event());
+    let mut theirs = Seen::by(|| subscription.take_event());
+    let named = |event: &Event, word: &str| {
+        matches!(event, Event::IncompatibleType { total: 1, peer_type, .. }
+            if peer_type.contains(word))
+    };
+    stage.until("told to both", || {
+        ours.any(|e| named(e, "Int8")) && theirs.any(|e| named(e, "String"))
+    });
+}
+
+pub fn partitions_keep_endpoints_apart_in_silence(stage: &Stage) {
+    let of = |partition: &str| QosProfile {
+        partition: vec![partition.into()],
+        ..QosProfile::default()
+    };
+    let publisher = stage.publisher(&of("left"));
+    let apart = stage.subscription(&of("right"));
+    // The pattern makes the last match the proof that the first was judged.
+    let together = stage.subscription(&of("l*"));
+    assert!(publisher.wait_for_matched(1, PATIENCE));
+    assert!(together.wait_for_matched(1, PATIENCE));
+    assert_eq!(apart.matched_count(), 0);
+    assert_eq!(apart.take_event(), None);
+    let mut ours = Seen::by(|| publisher.take_event());
+    assert!(!ours.any(|e| matches!(e, Event::IncompatibleQos { .. })));
+}
+
 pub fn a_missed_deadline_is_counted_on_both_ends(stage: &Stage) {
     let qos = QosProfile::default().deadline(Duration::from_millis(40));
     let (publisher, subscription) = stage.pair(&qos);

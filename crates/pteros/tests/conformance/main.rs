@@ -33,6 +33,8 @@ macro_rules! on_both_paths {
 on_both_paths!(
     events::matches_are_counted_up_and_down,
     events::qos_that_does_not_fit_names_the_policy_on_both_ends,
+    events::another_type_is_told_to_both_ends,
+    events::partitions_keep_endpoints_apart_in_silence,
     events::a_missed_deadline_is_counted_on_both_ends,
     events::a_silent_manual_writer_is_noticed_and_welcomed_back,
     events::a_writer_never_heard_of_loses_its_lease,
