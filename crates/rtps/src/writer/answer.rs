@@ -21,12 +21,17 @@ impl Writer {
             self.stats.unknown_readers += 1;
             return;
         };
-        let is_first = reader.is_unheard();
         if !reader.accepts_acknack(now, acknack.count) {
             self.stats.duplicates += 1;
             return;
         }
         self.stats.acknacks += 1;
+        let is_first = reader.note_answer(acknack);
+        if is_first {
+            // Now it may be told of what has been written meanwhile.
+            reader.heartbeat_due = true;
+            self.has_debts = true;
+        }
         // Nobody can have what was not sent.
         let base = acknack.state.base().0.min(end);
         let progress = base > reader.acked;

@@ -47,6 +47,7 @@ impl Writer {
             && config.qos.reliability == Reliability::Reliable;
         let group = self.join_group(config.guid.prefix, &config.route);
         let mut reader = ReaderProxy::new(&config, reliable, group, start);
+        reader.begins_now = !wants_history;
         let pushed = self.cursor.number.saturating_sub(1);
         if reliable {
             reader.heartbeat_due = true;
@@ -114,6 +115,7 @@ impl Writer {
             group.readers = 0;
             group.reliable = 0;
             group.unheard = 0;
+            group.silence = None;
             group.start = i64::MAX;
         }
         self.reliable_readers = 0;
@@ -131,6 +133,15 @@ impl Writer {
             group.unheard += usize::from(reader.is_unheard());
             group.start = group.start.min(reader.start);
             self.reliable_readers += usize::from(reader.reliable);
+        }
+        let readers = &self.readers;
+        for (at, group) in self.groups.iter_mut().enumerate() {
+            let here = || readers.iter().filter(move |r| r.group == at && r.reliable);
+            let is_silent = here().all(|reader| reader.is_unheard() && reader.begins_now);
+            group.silence = match is_silent {
+                true => here().map(|reader| reader.start - 1).min(),
+                false => None,
+            };
         }
         for group in self.groups.iter_mut().filter(|group| group.readers == 0) {
             // Whoever comes here next is told nothing of what was before.

@@ -531,6 +531,9 @@ impl Writer {
             if reader.owes_ack(shared)
                 && let Some(group) = self.groups.get_mut(reader.group)
             {
+                if !group.heartbeat_due {
+                    group.unanswered = group.unanswered.saturating_add(1);
+                }
                 group.heartbeat_due = true;
                 any = true;
             }

@@ -10,13 +10,18 @@ use crate::interval::Run;
 use crate::locator::Route;
 use crate::seq::SequenceNumber;
 use crate::time::{Duration, Instant};
-use crate::wire::{FragmentSet, SequenceSet};
+use crate::wire::{AckNack, FragmentSet, SequenceSet};
 
 /// Samples of which fragments are asked for at a time, per reader.
 pub(super) const FRAGMENT_REQUESTS_MAX: usize = 8;
 /// An ACKNACK whose count does not grow is a repeat, unless the reader has
 /// been silent this long: then it has forgotten us and counts anew.
 const COUNT_MEMORY: Duration = Duration::from_millis(500);
+/// A reader that goes on sending empty, non-final ACKNACKs just answers so.
+const UNASKED_MAX: u8 = 2;
+/// Times it is asked again, at last every 200 ms, before a reader is told the
+/// true last number though it never answered.
+const UNANSWERED_MAX: u8 = 10;
 
 /// One matched reader.
 #[derive(Debug)]
@@ -46,6 +51,10 @@ pub(super) struct ReaderProxy {
     pub replay: Option<Run>,
     /// It is owed a heartbeat of its own.
     pub heartbeat_due: bool,
+    /// It gets what is written from its match on, nothing older.
+    pub begins_now: bool,
+    has_answered: bool,
+    unasked: u8,
     acknack_count: Option<u32>,
     acknack_at: Instant,
     nack_frag_count: Option<u32>,
@@ -68,6 +77,9 @@ impl ReaderProxy {
             served_at: Instant::ZERO,
             replay: None,
             heartbeat_due: false,
+            begins_now: true,
+            has_answered: false,
+            unasked: 0,
             acknack_count: None,
             acknack_at: Instant::ZERO,
             nack_frag_count: None,
@@ -75,9 +87,23 @@ impl ReaderProxy {
         }
     }
 
-    /// Whether it should answer and never did: it may know nothing of us yet.
+    /// Whether it should answer a heartbeat and never did: it may not have
+    /// heard one yet.
     pub fn is_unheard(&self) -> bool {
-        self.reliable && self.acknack_count.is_none()
+        self.reliable && !self.has_answered
+    }
+
+    /// Takes an ACKNACK for the answer to a heartbeat, if it is one: some come
+    /// unasked from readers that only know our announcement, and want nothing
+    /// but a heartbeat (Cyclone DDS, Fast DDS). True when it is the first.
+    pub fn note_answer(&mut self, acknack: &AckNack) -> bool {
+        self.unasked = self.unasked.saturating_add(1);
+        let is_answer = acknack.is_final || !acknack.state.is_empty();
+        if self.has_answered || !(is_answer || self.unasked > UNASKED_MAX) {
+            return false;
+        }
+        self.has_answered = true;
+        true
     }
 
     /// Whether the change is meant for it.
@@ -154,6 +180,11 @@ pub(super) struct Group {
     pub reliable: usize,
     /// Those of them that never answered.
     pub unheard: usize,
+    /// None of them did, and all begin with what is written from now on: the
+    /// last number that is not for them. See [`Group::last_to_name`].
+    pub silence: Option<i64>,
+    /// Times its acknowledgements were overdue in that state.
+    pub unanswered: u8,
     /// The only reader in it, else UNKNOWN.
     pub sole: EntityId,
     /// The lowest number meant for any of them.
@@ -174,11 +205,24 @@ impl Group {
             readers: 0,
             reliable: 0,
             unheard: 0,
+            silence: None,
+            unanswered: 0,
             sole: EntityId::UNKNOWN,
             start: i64::MAX,
             skipped: None,
             heartbeat_due: false,
             assertion_due: false,
+        }
+    }
+
+    /// The last number that a heartbeat may name. Cyclone DDS begins a volatile
+    /// reader after the last number of the first heartbeat it hears, and drops
+    /// what comes while it is still matching: until somebody has answered, no
+    /// heartbeat names a sample that is meant for the readers here.
+    pub fn last_to_name(&self, last: i64) -> i64 {
+        match self.silence {
+            Some(silence) if self.unanswered < UNANSWERED_MAX => last.min(silence),
+            _ => last,
         }
     }
 

@@ -75,7 +75,9 @@ impl Writer {
                     return false;
                 }
                 let prelude = self.prelude(at, number);
-                let heartbeat = (ask || last_in_history).then(|| self.heartbeat(at, !ask, number));
+                let heartbeat = (ask || last_in_history)
+                    .then(|| self.heartbeat(at, !ask, number))
+                    .filter(|_| prelude.is_none());
                 let Some(next) = self.push_to(at, number, now, (prelude, heartbeat), out, left)
                 else {
                     self.cursor.group += 1;
@@ -209,10 +211,9 @@ impl Writer {
         next
     }
 
-    /// The heartbeat that goes before a change while some reader has never
-    /// answered. Cyclone DDS 11 begins a volatile reader after the last number
-    /// of the first heartbeat it hears; that must not be the change's own. The
-    /// one sent on matching may have come before the reader knew the writer.
+    /// The heartbeat that goes before a change, and not behind it, while some
+    /// reader has never answered: the one sent on matching may have come before
+    /// that reader knew the writer. See [`Group::last_to_name`].
     fn prelude(&mut self, at: usize, number: i64) -> Option<Heartbeat> {
         let unheard = self.groups.get(at).is_some_and(|group| group.unheard > 0);
         (unheard && self.cursor.fragment == 0).then(|| self.heartbeat(at, false, number - 1))
@@ -220,9 +221,11 @@ impl Writer {
 
     /// A heartbeat for a group, naming everything up to `last`.
     fn heartbeat(&mut self, at: usize, is_final: bool, last: i64) -> Heartbeat {
-        let group = self.groups.get(at);
-        let reader = group.map_or(EntityId::UNKNOWN, |group| group.sole);
-        let start = group.map_or(1, |group| group.start);
+        let Some(group) = self.groups.get(at) else {
+            return self.heartbeat_from(EntityId::UNKNOWN, 1, is_final, last);
+        };
+        let (reader, start) = (group.sole, group.start);
+        let last = group.last_to_name(last);
         self.heartbeat_from(reader, start, is_final, last)
     }
 
@@ -299,7 +302,11 @@ impl Writer {
                 first: 1,
                 last: start - 1,
             });
-            let heartbeat = self.heartbeat_from(entity, start, false, pushed);
+            let last = match self.groups.get(group) {
+                Some(group) => group.last_to_name(pushed),
+                None => pushed,
+            };
+            let heartbeat = self.heartbeat_from(entity, start, false, last);
             if !self.send_heartbeat(group, gap, &heartbeat, out, left) {
                 return false;
             }
