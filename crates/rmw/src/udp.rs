@@ -292,6 +292,8 @@ struct UdpTransport {
     /// What the last wait found readable, or may have left unread.
     unicast_readable: AtomicBool,
     multicast_readable: AtomicBool,
+    /// The group goes first, once: unicast that never ends must not hide it.
+    multicast_first: AtomicBool,
     poller: Poller,
     waker: Waker,
     alarm: Alarm,
@@ -336,6 +338,7 @@ impl UdpTransport {
             multicast,
             unicast_readable: AtomicBool::new(true),
             multicast_readable: AtomicBool::new(true),
+            multicast_first: AtomicBool::new(false),
             poller,
             waker,
             alarm,
@@ -397,10 +400,17 @@ impl Transport for UdpTransport {
     }
 
     fn receive(&self, buffer: &mut [u8]) -> Option<Received> {
-        Self::take(&self.unicast, &self.unicast_readable, buffer).or_else(|| {
+        let from_group = |buffer: &mut [u8]| {
             let (group, _) = self.multicast.as_ref()?;
             Self::take(group, &self.multicast_readable, buffer)
-        })
+        };
+        if self.multicast_first.load(Ordering::Relaxed) {
+            self.multicast_first.store(false, Ordering::Relaxed);
+            if let Some(received) = from_group(buffer) {
+                return Some(received);
+            }
+        }
+        Self::take(&self.unicast, &self.unicast_readable, buffer).or_else(|| from_group(buffer))
     }
 
     fn wait(&self, timeout: Option<Duration>) {
@@ -418,7 +428,10 @@ impl Transport for UdpTransport {
             for event in events.iter() {
                 match event.token {
                     UNICAST => self.unicast_readable.store(true, Ordering::Relaxed),
-                    MULTICAST => self.multicast_readable.store(true, Ordering::Relaxed),
+                    MULTICAST => {
+                        self.multicast_readable.store(true, Ordering::Relaxed);
+                        self.multicast_first.store(true, Ordering::Relaxed);
+                    }
                     WAKER => {
                         self.waker.drain();
                     }
