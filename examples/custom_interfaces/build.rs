@@ -1,4 +1,4 @@
 //! Makes Rust types of everything in `interfaces`.
 fn main() {
-    pteros_interfaces::build::generate_interfaces_only("interfaces");
+    pteros_interfaces::build::generate_package("interfaces");
 }

@@ -4,10 +4,9 @@ use custom_interfaces::custom_interfaces::action::{Reach, Reach_Goal};
 use custom_interfaces::custom_interfaces::msg::{Arm, Gripper, Result, Result2};
 use custom_interfaces::custom_interfaces::srv::{Park, Park_Request};
 use custom_interfaces::{TYPES, library};
-use pteros_interfaces::builtin_interfaces::msg::Duration;
-use pteros_interfaces::pteros_msg::{
-    Action, Message, Representation, Service, WString, from_payload, to_payload,
-};
+use pteros::interfaces::builtin_interfaces::msg::Duration;
+use pteros::msg::{Action, Message, Representation, Service, WString, from_payload, to_payload};
+use pteros::prelude::*;
 
 #[test]
 fn definitions_give_names_constants_and_defaults() {
@@ -85,4 +84,15 @@ fn the_library_knows_own_and_standard_types() {
     let described = Arm::type_description();
     assert_eq!(described.type_description.fields.len(), 7);
     assert_eq!(described.referenced.len(), 3);
+}
+
+#[test]
+fn own_messages_are_published_as_the_standard_ones_are() {
+    let context = Context::with_options(ContextOptions::local(217)).unwrap();
+    let node = context.node("arm").unwrap();
+    let publisher = node.create_publisher::<Arm>("arm", 10).unwrap();
+    let subscription = node.create_polled_subscription::<Arm>("arm", 10).unwrap();
+    publisher.publish(&Arm::default()).unwrap();
+    let arm = subscription.take_timeout(std::time::Duration::from_secs(5));
+    assert_eq!(*arm.expect("an arm"), Arm::default());
 }

@@ -1,0 +1,32 @@
+//! Prints the nodes and topics of the graph whenever they change. No daemon is
+//! asked: every context knows the graph. Ctrl-C ends it.
+
+use std::error::Error;
+use std::time::Duration;
+
+use pteros::prelude::*;
+
+pub fn main() -> Result<(), Box<dyn Error>> {
+    let context = Context::new()?;
+    let _node = context.node("watch")?;
+    let graph = context.graph();
+    let mut revision = 0;
+    while !context.is_shut_down() {
+        let nodes: Vec<String> = graph
+            .nodes()
+            .iter()
+            .map(|node| node.fully_qualified_name())
+            .collect();
+        let topics: Vec<String> = graph
+            .topics()
+            .iter()
+            .map(|topic| format!("{} [{}]", topic.name, topic.types.join(", ")))
+            .collect();
+        println!("nodes: {}; topics: {}", nodes.join(" "), topics.join(" "));
+        let seen = revision.max(graph.revision());
+        while !context.is_shut_down() && revision <= seen {
+            revision = graph.wait_for_change(seen, Duration::from_secs(1));
+        }
+    }
+    Ok(())
+}

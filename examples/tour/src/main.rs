@@ -1,0 +1,64 @@
+//! One small program per idea. Each file here is whole: copy it, call its
+//! `main` yours. They share a binary so that they are built and linked once:
+//! `cargo run -p tour -- talker`, `cargo run -p tour -- listener` …
+
+mod dynamic_types;
+mod graph_watch;
+mod intra_process;
+mod late_joiner;
+mod listener;
+mod qos_events;
+mod talker;
+mod timer;
+
+use std::error::Error;
+
+/// A program and what it shows.
+type Example = (
+    &'static str,
+    fn() -> Result<(), Box<dyn Error>>,
+    &'static str,
+);
+
+const EXAMPLES: [Example; 8] = [
+    ("talker", talker::main, "publishes a greeting each second"),
+    ("listener", listener::main, "prints what the talker says"),
+    ("timer", timer::main, "a timer, cancelled after three ticks"),
+    (
+        "qos_events",
+        qos_events::main,
+        "learns why two do not match",
+    ),
+    (
+        "late_joiner",
+        late_joiner::main,
+        "what was said before is heard",
+    ),
+    (
+        "dynamic_types",
+        dynamic_types::main,
+        "a type known at run time",
+    ),
+    (
+        "graph_watch",
+        graph_watch::main,
+        "prints the graph as it changes",
+    ),
+    (
+        "intra_process",
+        intra_process::main,
+        "hands over without a copy",
+    ),
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let name = std::env::args().nth(1).unwrap_or_default();
+    if let Some((_, example, _)) = EXAMPLES.iter().find(|(known, ..)| *known == name) {
+        return example();
+    }
+    let mut usage = format!("{name:?} is no example; cargo run -p tour -- NAME, one of:");
+    for (name, _, idea) in EXAMPLES {
+        usage += &format!("\n  {name:14} {idea}");
+    }
+    Err(usage.into())
+}

@@ -1,0 +1,50 @@
+//! A publisher that offers less than a subscription asks for: nothing flows,
+//! and both ends say which policy stands between them.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use pteros::interfaces::std_msgs::msg::String as Text;
+use pteros::prelude::*;
+use pteros::{EndpointEvent, PublisherOptions, SubscriptionOptions, Verdict};
+
+pub fn main() -> Result<(), Box<dyn Error>> {
+    let context = Context::new()?;
+    let node = context.node("mismatch")?;
+    let reports = Arc::new(AtomicUsize::new(0));
+    let report = |side: &'static str| {
+        let reports = reports.clone();
+        move |event: &EndpointEvent| {
+            if let EndpointEvent::IncompatibleQos { policies, .. } = event {
+                println!("{side}: incompatible {}", policies[0].name());
+                reports.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    };
+    let offered = QosProfile::sensor_data(); // best effort
+    let options = PublisherOptions::new(offered).on_event(report("publisher"));
+    let _publisher = node.create_publisher_with::<Text>("scan", options)?;
+    let requested = QosProfile::default(); // reliable
+    let options = SubscriptionOptions::<Text>::new(requested).on_event(report("subscription"));
+    let _subscription = node.create_subscription_with("scan", options)?;
+    node.spin_until(
+        || reports.load(Ordering::Relaxed) == 2,
+        Duration::from_secs(5),
+    );
+    for pair in context.graph().why("/scan") {
+        for verdict in pair.verdicts {
+            if let Verdict::Blocked {
+                offered,
+                requested,
+                advice,
+                ..
+            } = verdict
+            {
+                println!("offered {offered}, requested {requested}: {advice}");
+            }
+        }
+    }
+    Ok(())
+}

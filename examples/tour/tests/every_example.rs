@@ -1,0 +1,138 @@
+//! Every example runs as a user runs it and prints what it promises, on this
+//! host only.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "starts programs and waits for their lines"
+)]
+
+use std::io::{BufRead, BufReader, Lines};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+/// Domains of this file, one per test, away from those of other tests.
+const DOMAIN: u32 = 210;
+
+struct Program {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Program {
+    fn start(name: &str, domain: u32) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tour"))
+            .arg(name)
+            .env("ROS_DOMAIN_ID", domain.to_string())
+            .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+            .env_remove("ROS_STATIC_PEERS")
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the example starts");
+        let output = child.stdout.take().expect("its output is piped");
+        Self {
+            child,
+            lines: BufReader::new(output).lines(),
+        }
+    }
+
+    /// Reads on until a line holds `text`.
+    fn expect(&mut self, text: &str) {
+        let found = self
+            .lines
+            .by_ref()
+            .map_while(Result::ok)
+            .any(|line| line.contains(text));
+        assert!(found, "it ended without saying {text:?}");
+    }
+
+    /// Interrupts it as Ctrl-C does; it must end well.
+    fn interrupt(mut self) {
+        let sent = Command::new("kill")
+            .args(["-INT", &self.child.id().to_string()])
+            .status();
+        assert!(sent.is_ok_and(|status| status.success()));
+        assert!(self.child.wait().expect("it ends").success());
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs an example that ends by itself.
+fn run(name: &str, domain: u32, promises: &[&str]) {
+    let mut program = Program::start(name, domain);
+    for promise in promises {
+        program.expect(promise);
+    }
+    assert!(program.child.wait().expect("it ends").success(), "{name}");
+}
+
+#[test]
+fn a_listener_hears_the_talker_and_the_graph_shows_both() {
+    let mut watch = Program::start("graph_watch", DOMAIN);
+    let mut listener = Program::start("listener", DOMAIN);
+    let mut talker = Program::start("talker", DOMAIN);
+    talker.expect("Publishing: 'Hello World: 2'");
+    listener.expect("I heard: 'Hello World: ");
+    watch.expect("/chatter [std_msgs/msg/String]");
+    for program in [talker, listener, watch] {
+        program.interrupt();
+    }
+}
+
+#[test]
+fn a_timer_ticks_three_times() {
+    run(
+        "timer",
+        DOMAIN + 1,
+        &["tick 1", "tick 3", "3 ticks of 100ms"],
+    );
+}
+
+#[test]
+fn both_ends_name_the_policy_that_does_not_fit() {
+    let promises = [
+        "incompatible RELIABILITY",
+        "incompatible RELIABILITY",
+        "offered ",
+    ];
+    run("qos_events", DOMAIN + 2, &promises);
+}
+
+#[test]
+fn a_late_joiner_gets_the_last_two() {
+    let promises = ["the map of the ground floor", "the map of the attic"];
+    run("late_joiner", DOMAIN + 3, &promises);
+}
+
+#[test]
+fn a_type_of_run_time_travels() {
+    let promises = [
+        "orchard/msg/Apple is RIHS01_",
+        "x: 1.5",
+        "ripeness: 0.5",
+        "{",
+    ];
+    run("dynamic_types", DOMAIN + 4, &promises);
+}
+
+#[test]
+fn within_a_process_nothing_is_copied() {
+    let promises = ["same memory: true", "serialized: 0 times"];
+    run("intra_process", DOMAIN + 5, &promises);
+}
+
+#[test]
+fn an_unknown_example_is_answered_with_the_list() {
+    let program = Command::new(env!("CARGO_BIN_EXE_tour"))
+        .arg("nothing")
+        .output();
+    let output = program.expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && said.contains("late_joiner"),
+        "{said}"
+    );
+}
