@@ -94,7 +94,9 @@ pub(crate) struct NodeCore {
 
 #[derive(Default)]
 struct Place {
-    home: Option<Arc<Home>>,
+    /// The executors that have the node, the last of which spins it: those
+    /// before get it back.
+    homes: Vec<Arc<Home>>,
     parts: Vec<Weak<dyn Attach>>,
 }
 
@@ -103,29 +105,27 @@ impl NodeCore {
         self.context.core()
     }
 
-    /// Moves the node to an executor. Returns the one that had it.
-    pub(crate) fn move_to(&self, home: &Arc<Home>) -> Weak<Home> {
+    /// Moves the node to an executor.
+    pub(crate) fn move_to(&self, home: &Arc<Home>) {
         let mut place = self.place.lock();
-        let before = place.home.as_ref().map(Arc::downgrade);
-        let _parts = place.attach(Some(home.clone()));
+        place.homes.push(home.clone());
+        let _parts = place.attach();
         drop(place);
-        before.unwrap_or_default()
     }
 
-    /// Gives the node back to the executor that had it before `home`, unless
-    /// another has taken it meanwhile.
-    pub(crate) fn leave(&self, home: &Arc<Home>, before: &Weak<Home>) {
+    /// Takes the node from an executor; the one that had it before gets it
+    /// back, unless another has taken it meanwhile.
+    pub(crate) fn leave(&self, home: &Arc<Home>) {
         let mut place = self.place.lock();
-        if place.home.as_ref().is_some_and(|h| Arc::ptr_eq(h, home)) {
-            let _parts = place.attach(before.upgrade());
-            drop(place);
-        }
+        place.homes.retain(|h| !Arc::ptr_eq(h, home));
+        let _parts = place.attach();
+        drop(place);
     }
 
     fn add(&self, part: Weak<dyn Attach>) {
         let mut place = self.place.lock();
         if let Some(part) = part.upgrade() {
-            part.attach(place.home.as_ref());
+            part.attach(place.homes.last());
         }
         place.parts.retain(|part| part.strong_count() > 0);
         place.parts.push(part);
@@ -162,12 +162,11 @@ impl Place {
     /// The parts are handed out so that none is dropped, which may run user
     /// code, before the lock is released.
     #[must_use]
-    fn attach(&mut self, home: Option<Arc<Home>>) -> Vec<Arc<dyn Attach>> {
-        self.home = home;
+    fn attach(&mut self) -> Vec<Arc<dyn Attach>> {
         self.parts.retain(|part| part.strong_count() > 0);
         let parts: Vec<_> = self.parts.iter().filter_map(Weak::upgrade).collect();
         for part in &parts {
-            part.attach(self.home.as_ref());
+            part.attach(self.homes.last());
         }
         parts
     }

@@ -392,3 +392,28 @@ fn shutting_down_ends_every_wait() {
         context.shutdown();
     });
 }
+
+#[test]
+fn a_node_goes_back_to_whoever_still_spins_it() {
+    let context = context(184);
+    let node = context.node("a").unwrap();
+    let publisher = node.create_publisher::<Text>("t", 10).unwrap();
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = count.clone();
+    let _subscription = node.create_subscription::<Text>("t", 10, move |_| {
+        counted.fetch_add(1, Ordering::Relaxed);
+    });
+    let executor = || SingleThreadedExecutor::new(&context);
+    let (mut first, mut second, mut third) = (executor(), executor(), executor());
+    first.add_node(&node);
+    second.add_node(&node);
+    third.add_node(&node);
+    // Not in the order in which they came.
+    drop(second);
+    publisher.publish(&text(0)).unwrap();
+    assert!(third.spin_once(PATIENCE));
+    third.remove_node(&node);
+    publisher.publish(&text(1)).unwrap();
+    assert!(first.spin_once(PATIENCE));
+    assert_eq!(count.load(Ordering::Relaxed), 2);
+}

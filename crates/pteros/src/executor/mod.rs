@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 use std::marker::PhantomData;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use pteros_rmw::Core;
@@ -44,15 +44,9 @@ impl Home {
 pub struct SingleThreadedExecutor {
     context: Context,
     home: Arc<Home>,
-    nodes: Vec<Member>,
+    nodes: Vec<Node>,
     /// One thread at a time: its bed and its callbacks are not shared.
     _not_sync: PhantomData<Cell<()>>,
-}
-
-struct Member {
-    node: Node,
-    /// The executor that gets the node back: a callback may spin its own node.
-    before: Weak<Home>,
 }
 
 impl SingleThreadedExecutor {
@@ -80,24 +74,21 @@ impl SingleThreadedExecutor {
         if self.position(node).is_some() {
             return;
         }
-        let before = node.core().move_to(&self.home);
-        self.nodes.push(Member {
-            node: node.clone(),
-            before,
-        });
+        node.core().move_to(&self.home);
+        self.nodes.push(node.clone());
     }
 
     /// Lets a node go: back to the executor that had it before, if that still
     /// exists; else its callbacks wait until another executor takes it.
     pub fn remove_node(&mut self, node: &Node) {
         if let Some(at) = self.position(node) {
-            let member = self.nodes.remove(at);
-            member.node.core().leave(&self.home, &member.before);
+            let node = self.nodes.remove(at);
+            node.core().leave(&self.home);
         }
     }
 
     fn position(&self, node: &Node) -> Option<usize> {
-        let is_it = |member: &Member| Arc::ptr_eq(member.node.core(), node.core());
+        let is_it = |member: &Node| Arc::ptr_eq(member.core(), node.core());
         self.nodes.iter().position(is_it)
     }
 
@@ -193,8 +184,8 @@ impl SingleThreadedExecutor {
 
 impl Drop for SingleThreadedExecutor {
     fn drop(&mut self) {
-        for member in &self.nodes {
-            member.node.core().leave(&self.home, &member.before);
+        for node in &self.nodes {
+            node.core().leave(&self.home);
         }
     }
 }
