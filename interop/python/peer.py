@@ -128,9 +128,9 @@ class Reports(Listener):
         say(f"lost total={status.total_count}")
 
     def on_data_available(self, reader):
-        # The binding may call before it has made the reader's object; main
+        # The binding may call before it has made (all of) the reader's object; main
         # takes what came until then.
-        if reader is not None:
+        if hasattr(reader, "_topic"):
             with self.taking:
                 self.take(reader)
 
