@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pteros_msg::hash::TypeHash;
 use pteros_msg::message::ros_type_name;
-use pteros_rmw::graph::{GraphEndpoint, GraphNode, enclave_of, user_data_value};
+use pteros_rmw::graph::{GraphEndpoint, GraphNode, enclave_of, free_user_data, user_data_value};
 use pteros_rmw::names::{DdsTopic, from_dds_topic};
 use pteros_rmw::qos::report::mismatches;
 use pteros_rmw::ready::ReadyQueue;
@@ -257,7 +257,8 @@ impl Graph {
             type_hash: hash.and_then(|text| text.parse().ok()),
             kind: kind_of(data.guid),
             gid: data.guid,
-            qos: QosProfile::from_endpoint(&data.qos),
+            qos: QosProfile::from_endpoint(&data.qos)
+                .user_data(free_user_data(&data.qos.user_data)),
             vendor,
             enclave,
             local: endpoint.local,

@@ -542,9 +542,8 @@ fn spec(
     })?;
     let mut endpoint_qos = announced(qos);
     if let Some(hash) = hash {
-        endpoint_qos
-            .user_data
-            .extend_from_slice(format!("typehash={hash};").as_bytes());
+        let entry = format!("typehash={hash};");
+        endpoint_qos.user_data.splice(0..0, entry.into_bytes());
     }
     Ok(EndpointSpec {
         topic: dds_topic(topic, qos.avoid_ros_namespace_conventions),

@@ -4,7 +4,7 @@ use std::any::{Any, TypeId};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -14,11 +14,13 @@ use pteros_rmw::error::PublishError;
 use pteros_rmw::event::EndpointEvent;
 use pteros_rmw::ready::Task;
 use pteros_rmw::rtps::id::Guid;
+use pteros_rmw::rtps::time::Timestamp;
 use pteros_rmw::writer::{Outgoing, WriterCounts, WriterEndpoint};
 
 use crate::node::{Attach, NodeCore};
 use crate::payload_memory::PayloadMemory;
 use crate::qos::QosProfile;
+use crate::sample::wall_stamp;
 
 /// A callback for what happens to an endpoint besides data.
 pub(crate) type EventCallback = Box<dyn FnMut(&EndpointEvent) + Send>;
@@ -92,6 +94,23 @@ impl<T: Message> Publisher<T> {
         )
     }
 
+    /// As [`Publisher::publish`], with a source time of the caller's: of a
+    /// sensor's measurement, or of a recording. With destination order by
+    /// source a time before the last one published counts as that one.
+    ///
+    /// # Errors
+    /// See [`PublishError`].
+    pub fn publish_at(&self, message: &T, source: SystemTime) -> Result<(), PublishError> {
+        let mut outgoing = Borrowed {
+            message,
+            shared: None,
+            bytes: None,
+            memory: &self.raw.memory,
+        };
+        self.check(message)?;
+        self.raw.send_at(&mut outgoing, wall_stamp(source))
+    }
+
     /// Publishes a value that is given away: no copy within the process.
     ///
     /// # Errors
@@ -114,13 +133,17 @@ impl<T: Message> Publisher<T> {
     }
 
     fn send(&self, message: &T, outgoing: &mut dyn Outgoing) -> Result<(), PublishError> {
-        if let Err(error) = message.check_bounds() {
-            return Err(PublishError::Invalid {
+        self.check(message)?;
+        self.raw.send(outgoing)
+    }
+
+    fn check(&self, message: &T) -> Result<(), PublishError> {
+        message
+            .check_bounds()
+            .map_err(|error| PublishError::Invalid {
                 topic: self.raw.topic.clone(),
                 reason: error.to_string(),
-            });
-        }
-        self.raw.send(outgoing)
+            })
     }
 
     /// The topic's fully qualified name, after remapping.
@@ -194,8 +217,12 @@ pub(crate) struct RawPublisher {
 
 impl RawPublisher {
     pub(crate) fn send(&self, outgoing: &mut dyn Outgoing) -> Result<(), PublishError> {
+        self.send_at(outgoing, self.node.core().env.wall())
+    }
+
+    fn send_at(&self, outgoing: &mut dyn Outgoing, source: Timestamp) -> Result<(), PublishError> {
         let core = self.node.core();
-        core.publish(&self.endpoint, outgoing, core.env.wall())
+        core.publish(&self.endpoint, outgoing, source)
             .map(drop)
             .map_err(|error| self.named(error))
     }

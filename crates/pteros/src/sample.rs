@@ -110,6 +110,15 @@ impl<T: fmt::Debug> fmt::Debug for Sample<T> {
     }
 }
 
+/// The protocol's form of a wall clock time; centuries away it saturates.
+pub(crate) fn wall_stamp(time: SystemTime) -> Timestamp {
+    let nanos = |span: Duration| i64::try_from(span.as_nanos()).unwrap_or(i64::MAX);
+    Timestamp::from_nanos(match time.duration_since(SystemTime::UNIX_EPOCH) {
+        Ok(since) => nanos(since),
+        Err(before) => -nanos(before.duration()),
+    })
+}
+
 pub(crate) fn system_time(stamp: Timestamp) -> SystemTime {
     let nanos = stamp.as_nanos();
     let span = Duration::from_nanos(nanos.unsigned_abs());

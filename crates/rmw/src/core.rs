@@ -1,7 +1,7 @@
 //! The heart of a context: one RTPS participant, its sockets, its endpoints.
 //!
 //! Lock order, outermost first: `match_order`, `table`, a writer's `state`, a
-//! reader's `machine`, a reader's `queue`; `participant` is never held together
+//! reader's `machine`, a reader's `intake`; `participant` is never held together
 //! with an endpoint's lock. The deadlines' and the ready queues' own locks come
 //! last and are held for a few instructions. User code runs under none.
 

@@ -206,15 +206,19 @@ impl Core {
         popped.item
     }
 
+    /// Under the machine's lock: a later deadline must not be written over.
+    pub(crate) fn schedule_reader(&self, reader: &ReaderEndpoint, machine: &Reader) {
+        let next = reader.next_timeout(machine);
+        self.schedule(Machine::Reader(reader.data.guid.entity), next);
+    }
+
     /// Moves a reader's samples and events on and sends its acknowledgements.
     pub(crate) fn serve_reader(&self, now: Instant, reader: &ReaderEndpoint) {
         transmit(self, |outbox| {
             let mut machine = reader.machine.lock();
-            reader.collect(&mut machine, self.env.wall());
+            reader.collect(now, &mut machine, self.env.wall());
             let more = machine.poll_transmit(now, outbox);
-            // Under the lock: a later deadline must not be written over.
-            let next = machine.next_timeout();
-            self.schedule(Machine::Reader(reader.data.guid.entity), next);
+            self.schedule_reader(reader, &machine);
             more
         });
         if reader.is_graph() {

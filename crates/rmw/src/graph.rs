@@ -501,12 +501,23 @@ pub fn enclave_of(participant: &ParticipantData) -> Option<String> {
 
 /// The value of `key` in a `key=value;` list; unknown keys are skipped.
 pub fn user_data_value(user_data: &[u8], key: &str) -> Option<String> {
-    let text = std::str::from_utf8(user_data).ok()?;
+    // Free bytes of the user may follow that are no text.
+    let text = String::from_utf8_lossy(user_data);
     text.trim_end_matches('\0')
         .split(';')
         .filter_map(|pair| pair.split_once('='))
         .find(|(k, _)| *k == key)
         .map(|(_, value)| value.to_owned())
+}
+
+/// An endpoint's USER_DATA without the `typehash=…;` that ROS 2 puts first.
+pub fn free_user_data(user_data: &[u8]) -> &[u8] {
+    let hash = user_data.starts_with(b"typehash=");
+    let end = user_data.iter().position(|b| *b == b';');
+    let free = end
+        .filter(|_| hash)
+        .and_then(|end| user_data.get(end + 1..));
+    free.unwrap_or(user_data)
 }
 
 #[cfg(test)]
@@ -584,5 +595,10 @@ mod tests {
         );
         assert_eq!(user_data_value(data, "enclave").as_deref(), Some("/"));
         assert_eq!(user_data_value(&[0xff, 0xfe], "enclave"), None);
+        let with_bytes = b"typehash=RIHS01_ab;\xff;\x00;";
+        assert!(user_data_value(with_bytes, "typehash").is_some());
+        assert_eq!(free_user_data(with_bytes), b"\xff;\x00;");
+        assert_eq!(free_user_data(b"typehash=RIHS01_ab;"), b"");
+        assert_eq!(free_user_data(b"mine;"), b"mine;");
     }
 }

@@ -4,8 +4,9 @@
 //! Samples go past the protocol machines, but the machines still judge: the
 //! reader's knows its local writers (as best-effort ones, so that it never
 //! sends them anything) and hears of their samples and signs of life when a
-//! DEADLINE or a manual LIVELINESS lease asks for it. So both paths count the
-//! same events, and endpoints without such policies pay nothing.
+//! DEADLINE, a manual LIVELINESS lease, exclusive OWNERSHIP or a
+//! TIME_BASED_FILTER asks for it. So both paths count the same events, and
+//! endpoints without such policies pay nothing.
 
 use std::sync::Arc;
 
@@ -17,7 +18,6 @@ use pteros_rtps::reader::WriterProxyConfig;
 use pteros_rtps::time::{Duration, Instant};
 
 use crate::core::Core;
-use crate::deadline::Machine;
 use crate::reader::{ReaderEndpoint, Wants};
 use crate::sample::{Body, Item, SampleMeta};
 use crate::writer::{Outgoing, WriterEndpoint, WriterState};
@@ -39,7 +39,7 @@ impl LocalRoute {
             reader: reader.clone(),
             reliable: writer.reliability == Reliability::Reliable
                 && wanted.reliability == Reliability::Reliable,
-            watched: !wanted.deadline.is_infinite() || has_manual_lease(writer),
+            watched: !wanted.deadline.is_infinite() || has_manual_lease(writer) || reader.judges(),
         }
     }
 }
@@ -104,6 +104,7 @@ impl Core {
             // It lives as long as this process does.
             qos.lease_duration = Duration::INFINITE;
         }
+        reader.note_strength(writer.guid(), qos.ownership_strength);
         let mut machine = reader.machine.lock();
         machine.match_writer(
             now,
@@ -118,8 +119,7 @@ impl Core {
             },
         );
         reader.collect_events(&mut machine);
-        let next = machine.next_timeout();
-        self.schedule(Machine::Reader(reader.data.guid.entity), next);
+        self.schedule_reader(reader, &machine);
     }
 
     /// Ends all local matches of a writer that is going.
@@ -131,6 +131,7 @@ impl Core {
             machine.unmatch_writer(guid);
             reader.collect_events(&mut machine);
             drop(machine);
+            reader.forget_writer(guid);
             reader.note_matched(guid, -1);
         }
     }
@@ -168,27 +169,32 @@ impl Core {
         if item.expires_at <= now {
             return;
         }
-        if route.watched {
-            self.watch(now, writer, route, true);
-        }
         let waited = route.reliable && writer.data.qos.history == History::KeepAll;
-        route.reader.deliver_local(item, !waited);
+        let reader = &route.reader;
+        if !route.watched {
+            reader.deliver_local(item, !waited);
+            return;
+        }
+        let mut machine = reader.machine.lock();
+        machine.note_elsewhere(now, writer.guid(), true);
+        reader.deliver_judged(now, &mut machine, item, !waited);
+        reader.collect_events(&mut machine);
+        self.schedule_reader(reader, &machine);
     }
 
-    /// Tells a local reader's machine of a sample or a sign of life.
-    fn watch(&self, now: Instant, writer: &WriterEndpoint, route: &LocalRoute, is_sample: bool) {
+    /// Tells a local reader's machine of a sign of life.
+    fn watch(&self, now: Instant, writer: &WriterEndpoint, route: &LocalRoute) {
         let reader = &route.reader;
         let mut machine = reader.machine.lock();
-        machine.note_elsewhere(now, writer.guid(), is_sample);
+        machine.note_elsewhere(now, writer.guid(), false);
         reader.collect_events(&mut machine);
-        let next = machine.next_timeout();
-        self.schedule(Machine::Reader(reader.data.guid.entity), next);
+        self.schedule_reader(reader, &machine);
     }
 
     /// Tells local readers that a manual writer is alive.
     pub(crate) fn assert_locally(&self, now: Instant, writer: &WriterEndpoint) {
         for route in writer.local.load().iter().filter(|route| route.watched) {
-            self.watch(now, writer, route, false);
+            self.watch(now, writer, route);
         }
     }
 }

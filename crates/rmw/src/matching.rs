@@ -21,6 +21,7 @@ use crate::error::EndpointError;
 use crate::local::has_manual_lease;
 use crate::publish::transmit;
 use crate::reader::{ReaderEndpoint, Wants};
+use crate::sample::samples_max;
 use crate::writer::WriterEndpoint;
 
 /// Endpoints of one context. A robot process has tens; the bound is there so
@@ -275,6 +276,7 @@ impl Core {
                 route,
                 vendor,
             };
+            reader.note_strength(remote.guid, remote.qos.ownership_strength);
             reader.machine.lock().match_writer(now, proxy);
             let mut table = self.table.write();
             table
@@ -305,6 +307,7 @@ impl Core {
             drop(table);
             reader.machine.lock().unmatch_writer(remote);
             self.serve_reader(now, &reader);
+            reader.forget_writer(remote);
             reader.note_matched(remote, -1);
         }
     }
@@ -342,6 +345,7 @@ impl Core {
             for reader in readers {
                 let mut machine = reader.machine.lock();
                 machine.update_route(remote.guid, route.clone());
+                reader.note_strength(remote.guid, remote.qos.ownership_strength);
             }
         }
     }
@@ -352,10 +356,11 @@ impl Core {
 fn reader_config(guid: Guid, qos: &EndpointQos) -> ReaderConfig {
     let mut config = ReaderConfig::new(guid, qos.clone());
     if qos.history == History::KeepAll
-        && let Some(samples) = qos.resource_limits.max_samples
+        && let Some(samples) = samples_max(&qos.resource_limits)
     {
-        let waiting = &mut config.limits.reorder_samples_max;
-        *waiting = (*waiting).min(samples.max(1) as usize);
+        let limits = &mut config.limits;
+        limits.ready_samples_max = limits.ready_samples_max.min(samples);
+        limits.reorder_samples_max = limits.reorder_samples_max.min(samples);
     }
     config
 }

@@ -78,7 +78,7 @@ impl Core {
             self.wait_for_room(writer, || !writer.must_wait_locally())?;
         }
         let mut state = writer.state.lock();
-        let meta = meta(writer, &state, source);
+        let meta = meta(writer, &mut state, source);
         let now = self.env.now();
         self.deliver_locally(now, writer, message, meta);
         state.machine.skip(now);
@@ -109,12 +109,12 @@ impl Core {
             return self.publish_when_accepted(writer, message, source);
         }
         let mut state = writer.state.lock();
-        let meta = meta(writer, &state, source);
+        let meta = meta(writer, &mut state, source);
         let now = self.env.now();
         self.deliver_locally(now, writer, message, meta);
         let payload = serialize(writer, message);
         // KEEP_LAST overwrites: the size was checked, so it cannot fail.
-        let accepted = state.machine.write(now, change(&payload, source));
+        let accepted = state.machine.write(now, change(&payload, meta.source));
         debug_assert!(accepted.is_ok(), "KEEP_LAST refused a sample: {accepted:?}");
         latch(&mut state, now, writer, message, payload, meta);
         self.send_new(writer, state, now);
@@ -134,9 +134,13 @@ impl Core {
                 return false;
             }
             let mut state = writer.state.lock();
-            let meta = meta(writer, &state, source);
+            let meta = meta(writer, &mut state, source);
             let now = self.env.now();
-            if state.machine.write(now, change(&payload, source)).is_err() {
+            if state
+                .machine
+                .write(now, change(&payload, meta.source))
+                .is_err()
+            {
                 return false;
             }
             self.deliver_locally(now, writer, message, meta);
@@ -231,7 +235,8 @@ impl Core {
     }
 }
 
-fn meta(writer: &WriterEndpoint, state: &WriterState, source: Timestamp) -> SampleMeta {
+fn meta(writer: &WriterEndpoint, state: &mut WriterState, source: Timestamp) -> SampleMeta {
+    let source = state.stamp(source);
     SampleMeta {
         source: Some(source),
         reception: source,
@@ -246,11 +251,11 @@ fn serialize(writer: &WriterEndpoint, message: &mut dyn Outgoing) -> Bytes {
     message.serialized()
 }
 
-fn change(payload: &Bytes, source: Timestamp) -> NewChange {
+fn change(payload: &Bytes, source: Option<Timestamp>) -> NewChange {
     NewChange {
         payload: payload.clone(),
         kind: ChangeKind::Alive,
-        source_timestamp: Some(source),
+        source_timestamp: source,
         related: None,
         key_hash: None,
         only_for: None,

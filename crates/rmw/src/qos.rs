@@ -13,10 +13,10 @@ mod words;
 
 use std::time::Duration;
 
-use pteros_rtps::qos::{
-    DestinationOrder, Durability, DurabilityService, EndpointQos, History, Liveliness, Ownership,
-    Presentation, Reliability, ResourceLimits, XCDR1, XCDR2,
+pub use pteros_rtps::qos::{
+    DestinationOrder, DurabilityService, Ownership, Presentation, ResourceLimits,
 };
+use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability, XCDR1, XCDR2};
 use pteros_rtps::time::Duration as Span;
 
 pub use words::{QosWordError, parse_duration};
@@ -104,23 +104,27 @@ pub struct QosProfile {
     pub avoid_ros_namespace_conventions: bool,
     /// Upper bounds of what is kept; `None` means the stack's own.
     pub resource_limits: ResourceLimits,
-    /// Acceptable delay, a hint that is matched.
+    /// Acceptable delay: matched, not acted upon, for nothing is delayed.
     pub latency_budget: Duration,
-    /// Order of samples of several publishers; matched.
+    /// Order of samples of several publishers: as they arrive, or by source
+    /// time; then what is older than a sample already taken is dropped.
     pub destination_order: DestinationOrder,
-    /// Whether several publishers may feed one instance; both sides must say
-    /// the same.
+    /// Whether all publishers are heard, or the strongest living one alone;
+    /// both sides must say the same.
     pub ownership: Ownership,
-    /// Rank among exclusive owners (publishers).
+    /// Rank among exclusive owners (publishers); the highest is heard, of
+    /// equal ones the lower gid.
     pub ownership_strength: i32,
-    /// Coherent and ordered access; matched.
+    /// Coherent and ordered access: matched, not acted upon.
     pub presentation: Presentation,
     /// Names that publisher and subscription must share; patterns with `*`
     /// and `?` are allowed on one side. Empty: the default partition.
     pub partition: Vec<String>,
-    /// The shortest wanted pause between samples (subscriptions).
+    /// The shortest wanted pause between samples (subscriptions). What comes
+    /// sooner is dropped, but a reliable subscription gets the last sample of
+    /// a burst. Zero: no filter.
     pub time_based_filter: Duration,
-    /// Hint for the transport.
+    /// Hint for the transport; announced only.
     pub transport_priority: i32,
     /// What a durability service would keep; announced only.
     pub durability_service: DurabilityService,

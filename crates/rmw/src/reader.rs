@@ -1,7 +1,7 @@
 //! One subscription's endpoint: the protocol machine, the queue of samples
 //! and the place where user code is told.
 //!
-//! Lock order within an endpoint: `machine`, then `queue`. Neither is held
+//! Lock order within an endpoint: `machine`, then `intake`. Neither is held
 //! while user code runs.
 
 use std::any::TypeId;
@@ -15,8 +15,9 @@ use pteros_rtps::reader::{Reader, ReaderEvent};
 use pteros_rtps::time::{Instant, Timestamp};
 
 use crate::event::{EndpointEvent, EventQueue};
+use crate::intake::{Entered, Intake};
 use crate::ready::Slot;
-use crate::sample::{Body, Item, Path, Popped, SampleMeta, SampleQueue};
+use crate::sample::{Body, Item, Path, Popped, SampleMeta};
 
 /// What a subscription's callback wants to be handed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,6 +39,12 @@ pub struct ReaderCounts {
     pub lost: u64,
     /// Samples whose lifespan ended before they were taken.
     pub expired: u64,
+    /// Samples that came too soon after another for the time based filter.
+    pub filtered: u64,
+    /// Samples of publishers that did not own the topic (exclusive ownership).
+    pub outranked: u64,
+    /// Samples older than one already taken (destination order by source).
+    pub late: u64,
 }
 
 /// A reader as the runtime knows it.
@@ -49,7 +56,8 @@ pub struct ReaderEndpoint {
     /// Whether samples of the same node or context are ignored.
     pub ignore_local: bool,
     pub(crate) machine: Mutex<Reader>,
-    queue: Mutex<SampleQueue>,
+    intake: Mutex<Intake>,
+    judges: bool,
     events: Mutex<EventQueue>,
     /// Where user code waits for samples.
     pub slot: Slot,
@@ -72,7 +80,8 @@ impl ReaderEndpoint {
         machine: Reader,
     ) -> Self {
         Self {
-            queue: Mutex::new(SampleQueue::new(&data.qos)),
+            intake: Mutex::new(Intake::new(&data.qos)),
+            judges: Intake::judges(&data.qos),
             data,
             wants,
             ignore_local,
@@ -102,12 +111,12 @@ impl ReaderEndpoint {
     /// Takes the oldest sample; the caller does what [`Popped`] asks for, see
     /// [`Core::take`](crate::Core::take).
     pub(crate) fn pop(&self, now: impl FnOnce() -> Instant) -> Popped {
-        self.queue.lock().pop(now)
+        self.intake.lock().queue.pop(now)
     }
 
     /// Whether a sample waits.
     pub fn has_samples(&self) -> bool {
-        !self.queue.lock().is_empty()
+        !self.intake.lock().queue.is_empty()
     }
 
     /// Takes the oldest event.
@@ -127,43 +136,102 @@ impl ReaderEndpoint {
 
     /// The counters.
     pub fn counts(&self) -> ReaderCounts {
-        let queue = self.queue.lock();
+        let intake = self.intake.lock();
         ReaderCounts {
             received: self.received.load(Ordering::Relaxed),
-            overwritten: queue.overwritten,
+            overwritten: intake.queue.overwritten,
             lost: self.lost.load(Ordering::Relaxed),
-            expired: queue.expired,
+            expired: intake.queue.expired,
+            filtered: intake.filtered(),
+            outranked: intake.outranked(),
+            late: intake.queue.late(),
         }
+    }
+
+    /// Whether samples must come by [`Self::deliver_judged`].
+    pub(crate) fn judges(&self) -> bool {
+        self.judges
     }
 
     /// Hands over a sample of a publisher of this process. `may_refuse`: a
     /// full queue loses it. Otherwise its writer has waited for room.
     pub(crate) fn deliver_local(&self, item: Item, may_refuse: bool) {
-        let mut queue = self.queue.lock();
-        if may_refuse && queue.is_full() {
-            drop(queue);
+        let mut intake = self.intake.lock();
+        if may_refuse && intake.queue.is_full() {
+            drop(intake);
             self.note_lost(1);
             return;
         }
-        queue.push_or_drop_oldest(item);
-        drop(queue);
-        self.received.fetch_add(1, Ordering::Relaxed);
-        self.slot.ready();
+        let queued = intake.queue.push_or_drop_oldest(item);
+        drop(intake);
+        if queued {
+            self.note_received(1);
+        }
+    }
+
+    /// As [`Self::deliver_local`], where a policy judges each sample.
+    pub(crate) fn deliver_judged(
+        &self,
+        now: Instant,
+        machine: &mut Reader,
+        item: Item,
+        may_refuse: bool,
+    ) {
+        let mut intake = self.intake.lock();
+        if may_refuse && intake.queue.is_full() {
+            drop(intake);
+            self.note_lost(1);
+            return;
+        }
+        let entered = enter(&mut intake, now, machine, item);
+        drop(intake);
+        self.note_received(u64::from(entered));
+    }
+
+    fn note_received(&self, count: u64) {
+        if count > 0 {
+            self.received.fetch_add(count, Ordering::Relaxed);
+            self.slot.ready();
+        }
+    }
+
+    /// A publisher matched, or announces another ownership strength.
+    pub(crate) fn note_strength(&self, writer: Guid, strength: i32) {
+        if let Some(owners) = &mut self.intake.lock().owners {
+            owners.note_strength(writer, strength);
+        }
+    }
+
+    /// A publisher is gone, and all it wrote has been handed over.
+    pub(crate) fn forget_writer(&self, writer: Guid) {
+        if let Some(owners) = &mut self.intake.lock().owners {
+            owners.forget(writer);
+        }
+    }
+
+    /// When the machine, or a sample held by the time filter, is due.
+    pub(crate) fn next_timeout(&self, machine: &Reader) -> Option<Instant> {
+        let next = machine.next_timeout();
+        let held = match self.judges {
+            true => self.intake.lock().release_at(),
+            false => None,
+        };
+        [next, held].into_iter().flatten().min()
     }
 
     /// Whether a local KEEP_ALL delivery would have to wait.
     pub(crate) fn is_full(&self) -> bool {
-        self.queue.lock().is_full()
+        self.intake.lock().queue.is_full()
     }
 
     /// Moves what the machine has produced to the queue and tells user code.
-    pub(crate) fn collect(&self, machine: &mut Reader, wall: Timestamp) {
+    pub(crate) fn collect(&self, now: Instant, machine: &mut Reader, wall: Timestamp) {
         let mut arrived = 0;
-        let mut queue = self.queue.lock();
+        let mut intake = self.intake.lock();
         loop {
-            if queue.is_full() {
+            if intake.queue.is_full() {
                 // Reliable writers keep the rest; `Core::take` comes for it.
-                queue.hold_back();
+                intake.queue.hold_back();
                 break;
             }
             let Some(change) = machine.poll_sample() else {
@@ -172,7 +240,7 @@ impl ReaderEndpoint {
             if change.kind != ChangeKind::Alive {
                 continue;
             }
-            queue.push_or_drop_oldest(Item {
+            let item = Item {
                 body: Body::Serialized(change.payload),
                 meta: SampleMeta {
                     source: change.source_timestamp,
@@ -182,14 +250,12 @@ impl ReaderEndpoint {
                     path: Path::Network,
                 },
                 expires_at: change.expires_at,
-            });
-            arrived += 1;
+            };
+            arrived += u64::from(enter(&mut intake, now, machine, item));
         }
-        drop(queue);
-        if arrived > 0 {
-            self.received.fetch_add(arrived, Ordering::Relaxed);
-            self.slot.ready();
-        }
+        arrived += u64::from(intake.release(now));
+        drop(intake);
+        self.note_received(arrived);
         self.collect_events(machine);
     }
 
@@ -251,6 +317,15 @@ impl ReaderEndpoint {
             policies,
         });
     }
+}
+
+/// Lets a sample in; whether it waits to be taken.
+fn enter(intake: &mut Intake, now: Instant, machine: &mut Reader, item: Item) -> bool {
+    let entered = intake.offer(now, item, |writer| machine.is_alive(now, writer));
+    if entered != Entered::Outranked {
+        machine.note_update(now);
+    }
+    entered == Entered::Queued
 }
 
 /// Counts a match or its end and describes it.

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use pteros_rtps::id::Guid;
-use pteros_rtps::qos::{EndpointQos, History};
+use pteros_rtps::qos::{EndpointQos, History, ResourceLimits};
 use pteros_rtps::time::{Instant, Timestamp};
+
+use crate::source_order::SourceOrder;
 
 /// How a sample came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -78,6 +80,8 @@ pub struct SampleQueue {
     may_expire: bool,
     /// More waits behind this queue and comes when there is room.
     held_back: bool,
+    /// By source stamp instead of arrival.
+    order: Option<SourceOrder>,
     /// Samples that made room for newer ones.
     pub overwritten: u64,
     /// Samples whose lifespan ended while they waited.
@@ -98,10 +102,18 @@ pub struct Popped {
 /// a stalled reader.
 pub const KEEP_ALL_SAMPLES_DEFAULT: usize = 5_000;
 
+/// How many samples RESOURCE_LIMITS allow. Without keys there is one instance,
+/// so the tighter bound holds.
+pub(crate) fn samples_max(limits: &ResourceLimits) -> Option<usize> {
+    let bounds = [limits.max_samples, limits.max_samples_per_instance];
+    let tighter = bounds.into_iter().flatten().min()?;
+    Some(tighter.max(1) as usize)
+}
+
 impl SampleQueue {
     /// A queue as deep as `qos` says.
     pub fn new(qos: &EndpointQos) -> Self {
-        let limit = qos.resource_limits.max_samples.map(|n| n.max(1) as usize);
+        let limit = samples_max(&qos.resource_limits);
         let (depth, keep_all) = match qos.history {
             History::KeepLast(depth) => (
                 limit.unwrap_or(usize::MAX).min(depth.max(1) as usize),
@@ -115,6 +127,7 @@ impl SampleQueue {
             keep_all,
             may_expire: false,
             held_back: false,
+            order: SourceOrder::new(qos),
             overwritten: 0,
             expired: 0,
         }
@@ -126,14 +139,37 @@ impl SampleQueue {
     }
 
     /// Adds a sample; with KEEP_LAST the oldest makes room. KEEP_ALL takes it
-    /// even when full: those who look before they push may be several.
-    pub fn push_or_drop_oldest(&mut self, item: Item) {
-        if !self.keep_all && self.items.len() >= self.depth {
-            self.items.pop_front();
+    /// even when full: those who look before they push may be several. False
+    /// when it comes too late for the order by source.
+    pub fn push_or_drop_oldest(&mut self, item: Item) -> bool {
+        self.may_expire |= item.expires_at != Instant::FAR_FUTURE;
+        match &mut self.order {
+            None => self.items.push_back(item),
+            Some(order) => {
+                if !order.insert(&mut self.items, item) {
+                    return false;
+                }
+            }
+        }
+        if !self.keep_all && self.items.len() > self.depth {
+            self.leave();
             self.overwritten += 1;
         }
-        self.may_expire |= item.expires_at != Instant::FAR_FUTURE;
-        self.items.push_back(item);
+        true
+    }
+
+    /// Samples that came too late for the order by source.
+    pub fn late(&self) -> u64 {
+        self.order.as_ref().map_or(0, |order| order.late)
+    }
+
+    /// The oldest sample leaves.
+    fn leave(&mut self) -> Option<Item> {
+        let item = self.items.pop_front()?;
+        if let Some(order) = &mut self.order {
+            order.note_left(&item);
+        }
+        Some(item)
     }
 
     /// Notes that samples were left behind for lack of room.
@@ -149,10 +185,10 @@ impl SampleQueue {
             true => now(),
             false => Instant::ZERO,
         };
-        let mut item = self.items.pop_front();
+        let mut item = self.leave();
         while item.as_ref().is_some_and(|item| item.expires_at <= now) {
             self.expired += 1;
-            item = self.items.pop_front();
+            item = self.leave();
         }
         // Half empty, so that a slow reader does not ask for each sample.
         let resume = self.held_back && self.items.len() <= self.depth / 2;
@@ -172,5 +208,112 @@ impl SampleQueue {
     /// Whether none waits.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use pteros_rtps::id::{EntityId, GuidPrefix};
+    use pteros_rtps::qos::DestinationOrder;
+
+    /// A sample that the first writer stamped and numbered so.
+    pub(crate) fn item(n: i64) -> Item {
+        item_of(1, n)
+    }
+
+    fn item_of(writer: u8, n: i64) -> Item {
+        let id = EntityId::new([0, 0, 1], EntityId::KIND_WRITER_NO_KEY);
+        Item {
+            body: Body::Serialized(Bytes::new()),
+            meta: SampleMeta {
+                source: Some(Timestamp::from_nanos(n)),
+                reception: Timestamp::from_nanos(0),
+                sequence: n,
+                publisher: GuidPrefix([writer; 12]).with(id),
+                path: Path::Network,
+            },
+            expires_at: Instant::FAR_FUTURE,
+        }
+    }
+
+    fn by_source(history: History) -> SampleQueue {
+        SampleQueue::new(&EndpointQos {
+            history,
+            destination_order: DestinationOrder::BySource,
+            ..EndpointQos::default()
+        })
+    }
+
+    fn taken(queue: &mut SampleQueue) -> Option<(u8, i64)> {
+        let meta = queue.pop(|| Instant::ZERO).item?.meta;
+        Some((meta.publisher.prefix.0[0], meta.sequence))
+    }
+
+    fn all(queue: &mut SampleQueue) -> Vec<(u8, i64)> {
+        std::iter::from_fn(|| taken(queue)).collect()
+    }
+
+    #[test]
+    fn by_source_the_stamp_decides_then_the_writer_whatever_came_first() {
+        for order in [[1, 2], [2, 1]] {
+            let mut queue = by_source(History::KeepLast(10));
+            for writer in order {
+                for n in [1, 3, 5] {
+                    assert!(queue.push_or_drop_oldest(item_of(writer, n)));
+                }
+            }
+            let expected = [(1, 1), (2, 1), (1, 3), (2, 3), (1, 5), (2, 5)];
+            assert_eq!(all(&mut queue), expected);
+        }
+    }
+
+    #[test]
+    fn by_source_what_is_older_than_the_last_one_taken_is_late() {
+        let mut queue = by_source(History::KeepAll);
+        queue.push_or_drop_oldest(item_of(2, 5));
+        assert_eq!(taken(&mut queue), Some((2, 5)));
+        assert!(!queue.push_or_drop_oldest(item_of(1, 4)));
+        // The same stamp, but before the one taken in every reader's order.
+        assert!(!queue.push_or_drop_oldest(item_of(1, 5)));
+        assert!(queue.push_or_drop_oldest(item_of(3, 5)));
+        assert_eq!((all(&mut queue), queue.late()), (vec![(3, 5)], 2));
+    }
+
+    #[test]
+    fn by_source_a_full_queue_keeps_the_newest_by_stamp() {
+        let mut queue = by_source(History::KeepLast(2));
+        for n in [8, 9, 3, 10, 9] {
+            queue.push_or_drop_oldest(item(n));
+        }
+        assert_eq!(all(&mut queue), [(1, 9), (1, 10)]);
+        assert_eq!(queue.overwritten + queue.late(), 3);
+    }
+
+    #[test]
+    fn by_reception_stamps_do_not_matter() {
+        let mut queue = SampleQueue::new(&EndpointQos::default());
+        for n in [5, 3, 4] {
+            assert!(queue.push_or_drop_oldest(item(n)));
+        }
+        assert_eq!(all(&mut queue), [(1, 5), (1, 3), (1, 4)]);
+    }
+
+    #[test]
+    fn the_tighter_resource_limit_bounds_a_keep_all_queue() {
+        let mut queue = SampleQueue::new(&EndpointQos {
+            history: History::KeepAll,
+            resource_limits: ResourceLimits {
+                max_samples: Some(5),
+                max_instances: None,
+                max_samples_per_instance: Some(3),
+            },
+            ..EndpointQos::default()
+        });
+        for n in 0..3 {
+            assert!(!queue.is_full());
+            queue.push_or_drop_oldest(item(n));
+        }
+        assert!(queue.is_full());
     }
 }

@@ -14,14 +14,15 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::Guid;
-use pteros_rtps::qos::{Durability, History, PolicyId};
+use pteros_rtps::qos::{DestinationOrder, Durability, History, PolicyId};
+use pteros_rtps::time::Timestamp;
 use pteros_rtps::writer::{Writer, WriterEvent};
 
 use crate::event::{EndpointEvent, EventQueue};
 use crate::local::{LocalRoute, has_manual_lease};
 use crate::reader::matched_event;
 use crate::ready::Slot;
-use crate::sample::{Item, KEEP_ALL_SAMPLES_DEFAULT};
+use crate::sample::{Item, KEEP_ALL_SAMPLES_DEFAULT, samples_max};
 
 /// A message on its way out: made into whichever form a reader needs, each at
 /// most once.
@@ -75,6 +76,8 @@ pub(crate) struct WriterState {
     pub(crate) machine: Writer,
     pub(crate) latched: VecDeque<Item>,
     latched_max: usize,
+    /// The last source stamp, where stamps must not run back.
+    stamped: Option<Timestamp>,
 }
 
 impl WriterEndpoint {
@@ -82,12 +85,12 @@ impl WriterEndpoint {
         let latched_max = match (data.qos.durability, data.qos.history) {
             (Durability::Volatile, _) => 0,
             (_, History::KeepLast(depth)) => depth.max(1) as usize,
-            (_, History::KeepAll) => data
-                .qos
-                .resource_limits
-                .max_samples
-                .map_or(KEEP_ALL_SAMPLES_DEFAULT, |n| n as usize),
+            (_, History::KeepAll) => {
+                samples_max(&data.qos.resource_limits).unwrap_or(KEEP_ALL_SAMPLES_DEFAULT)
+            }
         };
+        let by_source = data.qos.destination_order == DestinationOrder::BySource;
+        let stamped = by_source.then_some(Timestamp::from_nanos(i64::MIN));
         Self {
             data,
             sample_bytes_max,
@@ -95,6 +98,7 @@ impl WriterEndpoint {
                 machine,
                 latched: VecDeque::new(),
                 latched_max,
+                stamped,
             }),
             local: ArcSwap::default(),
             remote: AtomicUsize::new(0),
@@ -230,6 +234,16 @@ impl WriterEndpoint {
 }
 
 impl WriterState {
+    /// The stamp to send. Where readers order by it, it never runs back: else
+    /// a wall clock set back would silence the writer until it caught up.
+    pub(crate) fn stamp(&mut self, source: Timestamp) -> Timestamp {
+        let Some(last) = &mut self.stamped else {
+            return source;
+        };
+        *last = source.max(*last);
+        *last
+    }
+
     /// Keeps a sample for local late joiners; the oldest makes room.
     pub(crate) fn latch(&mut self, item: Item) {
         if self.latched_max == 0 {

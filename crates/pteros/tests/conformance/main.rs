@@ -7,6 +7,7 @@
 
 mod events;
 mod flow;
+mod policies;
 mod samples;
 mod stage;
 
@@ -50,4 +51,14 @@ on_both_paths!(
     flow::a_writer_waits_no_longer_than_it_was_told,
     flow::a_best_effort_writer_never_waits,
     flow::a_keep_last_writer_never_waits,
+    policies::the_strongest_publisher_is_heard_while_it_is_there,
+    policies::a_silent_owner_is_followed_by_the_next,
+    policies::an_owner_that_misses_its_deadline_is_followed_by_the_next,
+    policies::samples_are_taken_in_the_order_of_their_source_times,
+    policies::source_times_never_run_back_at_one_publisher,
+    policies::samples_keep_their_distance_and_the_last_arrives,
+    policies::best_effort_samples_keep_their_distance,
+    policies::limits_of_the_one_instance_hold_writers_back,
+    policies::free_data_is_read_in_the_graph,
+    policies::every_offer_that_falls_short_is_named_to_both_ends,
 );

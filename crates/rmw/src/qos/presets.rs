@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pteros_rtps::qos::ResourceLimits;
+use pteros_rtps::qos::{DestinationOrder, Ownership, ResourceLimits};
 
 use super::{DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QosProfile, ReliabilityPolicy};
 
@@ -155,6 +155,55 @@ impl QosProfile {
     /// Bound what is kept.
     pub fn resource_limits(mut self, limits: ResourceLimits) -> Self {
         self.resource_limits = limits;
+        self
+    }
+
+    /// Hear only the strongest living publisher. Both sides must ask for it.
+    pub fn exclusive(mut self) -> Self {
+        self.ownership = Ownership::Exclusive;
+        self
+    }
+
+    /// Rank of a publisher where ownership is exclusive.
+    pub fn ownership_strength(mut self, strength: i32) -> Self {
+        self.ownership_strength = strength;
+        self
+    }
+
+    /// Take samples in the order of their source times, whoever published
+    /// them. A publisher that offers it also suits those that do not ask.
+    pub fn order_by_source(mut self) -> Self {
+        self.destination_order = DestinationOrder::BySource;
+        self
+    }
+
+    /// Take at most one sample per `separation` (subscriptions).
+    pub fn time_based_filter(mut self, separation: Duration) -> Self {
+        self.time_based_filter = separation;
+        self
+    }
+
+    /// Acceptable delay; matched.
+    pub fn latency_budget(mut self, budget: Duration) -> Self {
+        self.latency_budget = budget;
+        self
+    }
+
+    /// Announce free bytes with the endpoint.
+    pub fn user_data(mut self, data: impl Into<Vec<u8>>) -> Self {
+        self.user_data = data.into();
+        self
+    }
+
+    /// Announce free bytes with the topic.
+    pub fn topic_data(mut self, data: impl Into<Vec<u8>>) -> Self {
+        self.topic_data = data.into();
+        self
+    }
+
+    /// Announce free bytes with the publisher's or subscriber's group.
+    pub fn group_data(mut self, data: impl Into<Vec<u8>>) -> Self {
+        self.group_data = data.into();
         self
     }
 

@@ -22,7 +22,7 @@ use crate::defrag::{Assembly, Fragments, SampleHead};
 use crate::history::{CacheChange, ChangeKind};
 use crate::id::{Guid, GuidPrefix};
 use crate::locator::Route;
-use crate::qos::{EndpointQos, Liveliness};
+use crate::qos::{EndpointQos, Liveliness, Ownership};
 use crate::receiver::Source;
 use crate::seq::SequenceNumber;
 use crate::stats::ReaderStats;
@@ -244,6 +244,9 @@ impl Reader {
 
     /// Hands a whole sample to its proxy.
     fn take(&mut self, guid: Guid, head: SampleHead, payload: Bytes) {
+        if self.config.qos.ownership == Ownership::Shared {
+            self.note_update(self.clock);
+        }
         let Some(proxy) = self.writers.get_mut(&guid) else {
             return;
         };
@@ -257,8 +260,6 @@ impl Reader {
             related: head.related,
             expires_at: self.clock.after(proxy.lifespan),
         };
-        let due = self.clock.after(self.config.qos.deadline);
-        self.timers.set(TIMER_DEADLINE, due);
         if proxy.reliable {
             match proxy.take_reliable(change, &mut self.ready) {
                 Taken::Delivered => {}
@@ -379,10 +380,23 @@ impl Reader {
     /// runtime's own, or with `is_sample` false, its writer proved itself alive
     /// there. Counts for deadline and liveliness as a submessage would.
     pub fn note_elsewhere(&mut self, now: Instant, writer: Guid, is_sample: bool) {
-        if self.begin(now, writer, true) && is_sample {
-            let due = now.after(self.config.qos.deadline);
-            self.timers.set(TIMER_DEADLINE, due);
+        let counts = self.begin(now, writer, true) && is_sample;
+        if counts && self.config.qos.ownership == Ownership::Shared {
+            self.note_update(now);
         }
+    }
+
+    /// A sample counts for the DEADLINE. Where ownership is exclusive only the
+    /// owner's do, and whoever knows the owner calls this.
+    pub fn note_update(&mut self, now: Instant) {
+        let due = now.after(self.config.qos.deadline);
+        self.timers.set(TIMER_DEADLINE, due);
+    }
+
+    /// Whether a writer is matched and keeps its LIVELINESS contract.
+    pub fn is_alive(&self, now: Instant, writer: Guid) -> bool {
+        let proxy = self.writers.get(&writer);
+        proxy.is_some_and(|proxy| proxy.alive && proxy.lease_until > now)
     }
 
     /// Begins to handle a submessage; false when its writer is not matched.

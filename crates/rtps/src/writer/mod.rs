@@ -157,10 +157,17 @@ impl Writer {
                 let all = limit(limits.max_samples).unwrap_or(usize::MAX);
                 (depth.min(per_instance).min(all), all)
             }
-            qos::History::KeepAll => (
-                usize::MAX,
-                limit(limits.max_samples).unwrap_or(config.limits.samples_max.max(1)),
-            ),
+            qos::History::KeepAll => {
+                // Without keys there is one instance: the tighter bound holds.
+                let of_instance = limits.max_samples_per_instance;
+                let of_instance = of_instance.filter(|_| !config.guid.entity.is_keyed());
+                let tighter = [limits.max_samples, of_instance]
+                    .into_iter()
+                    .flatten()
+                    .min();
+                let all = limit(tighter).unwrap_or(config.limits.samples_max.max(1));
+                (usize::MAX, all)
+            }
         };
         Self {
             heartbeat_period: config.heartbeat.first,

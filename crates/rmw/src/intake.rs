@@ -1,0 +1,101 @@
+//! Where samples enter a subscription, whatever path they took: the owner is
+//! asked first, then the time filter, then the queue with its order.
+//!
+//! Policies that a subscription does not ask for have no judge here and cost
+//! one look at an empty option.
+
+use pteros_rtps::id::Guid;
+use pteros_rtps::qos::EndpointQos;
+use pteros_rtps::time::Instant;
+
+use crate::ownership::Owners;
+use crate::sample::{Item, SampleQueue};
+use crate::separation::Separation;
+
+/// The way into one subscription's queue.
+pub(crate) struct Intake {
+    pub(crate) queue: SampleQueue,
+    pub(crate) owners: Option<Owners>,
+    separation: Option<Separation>,
+}
+
+/// What became of a sample.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Entered {
+    /// It waits to be taken.
+    Queued,
+    /// It was filtered, held or too late; its publisher was heard.
+    Heard,
+    /// Another publisher owns the topic.
+    Outranked,
+}
+
+impl Intake {
+    pub(crate) fn new(qos: &EndpointQos) -> Self {
+        Self {
+            queue: SampleQueue::new(qos),
+            owners: Owners::new(qos),
+            separation: Separation::new(qos),
+        }
+    }
+
+    /// Whether the reader's machine must be at hand for each sample.
+    pub(crate) fn judges(qos: &EndpointQos) -> bool {
+        Owners::new(qos).is_some() || Separation::new(qos).is_some()
+    }
+
+    /// Takes in a sample; KEEP_LAST makes room for it. `alive` is asked only
+    /// about owners.
+    pub(crate) fn offer(
+        &mut self,
+        now: Instant,
+        item: Item,
+        alive: impl Fn(Guid) -> bool,
+    ) -> Entered {
+        if let Some(owners) = &mut self.owners
+            && !owners.admits(now, item.meta.publisher, alive)
+        {
+            return Entered::Outranked;
+        }
+        let passed = match &mut self.separation {
+            None => Some(item),
+            Some(separation) => separation.offer(now, item),
+        };
+        match passed.is_some_and(|item| self.queue.push_or_drop_oldest(item)) {
+            true => Entered::Queued,
+            false => Entered::Heard,
+        }
+    }
+
+    /// Hands over what the time filter held long enough. Whether it waits to
+    /// be taken now; a full queue leaves it where it is.
+    pub(crate) fn release(&mut self, now: Instant) -> bool {
+        let Some(separation) = &mut self.separation else {
+            return false;
+        };
+        if separation.release_at().is_none_or(|at| at > now) {
+            return false;
+        }
+        if self.queue.is_full() {
+            self.queue.hold_back();
+            return false;
+        }
+        let held = separation.release(now);
+        held.is_some_and(|item| self.queue.push_or_drop_oldest(item))
+    }
+
+    /// When [`Intake::release`] has something to do; `None` while the queue
+    /// is too full for it.
+    pub(crate) fn release_at(&self) -> Option<Instant> {
+        let at = self.separation.as_ref()?.release_at();
+        at.filter(|_| !self.queue.is_full())
+    }
+
+    pub(crate) fn filtered(&self) -> u64 {
+        self.separation.as_ref().map_or(0, |s| s.filtered)
+    }
+
+    pub(crate) fn outranked(&self) -> u64 {
+        self.owners.as_ref().map_or(0, |o| o.outranked)
+    }
+}

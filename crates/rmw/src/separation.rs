@@ -1,0 +1,137 @@
+//! TIME_BASED_FILTER at a subscription: at most one sample per
+//! `minimum_separation` (DDS 1.4 §2.2.3.12).
+//!
+//! A sample that comes too early is filtered, not lost. A reliable
+//! subscription still gets the last value of a publisher that falls silent:
+//! the newest filtered sample is held, and handed over when nothing newer came
+//! for one separation. Time is the monotonic clock's at reception, so wall
+//! clocks that differ or jump do no harm.
+
+use pteros_rtps::qos::{EndpointQos, Reliability};
+use pteros_rtps::time::{Duration, Instant};
+
+use crate::sample::Item;
+
+/// The filter of one subscription; holds at most one sample.
+pub(crate) struct Separation {
+    minimum: Duration,
+    /// Whether the last value of a burst must arrive.
+    keeps_last: bool,
+    /// When the next sample may pass.
+    opens_at: Instant,
+    held: Option<(Instant, Item)>,
+    /// Samples that came too early and were not handed over.
+    pub(crate) filtered: u64,
+}
+
+impl Separation {
+    /// `None` where every sample passes.
+    pub(crate) fn new(reader: &EndpointQos) -> Option<Self> {
+        (reader.time_based_filter > Duration::ZERO).then(|| Self {
+            minimum: reader.time_based_filter,
+            keeps_last: reader.reliability == Reliability::Reliable,
+            opens_at: Instant::ZERO,
+            held: None,
+            filtered: 0,
+        })
+    }
+
+    /// Gives the sample back if it may pass now.
+    pub(crate) fn offer(&mut self, now: Instant, item: Item) -> Option<Item> {
+        let passes = now >= self.opens_at;
+        let replaced = self.held.take().is_some();
+        self.filtered += u64::from(replaced);
+        if passes {
+            self.opens_at = now.after(self.minimum);
+            return Some(item);
+        }
+        if self.keeps_last {
+            self.held = Some((now.after(self.minimum), item));
+        } else {
+            self.filtered += 1;
+        }
+        None
+    }
+
+    /// When [`Separation::release`] has something.
+    pub(crate) fn release_at(&self) -> Option<Instant> {
+        self.held.as_ref().map(|(at, _)| *at)
+    }
+
+    /// The held sample, when its time has come.
+    pub(crate) fn release(&mut self, now: Instant) -> Option<Item> {
+        let (_, item) = self.held.take_if(|(at, _)| *at <= now)?;
+        self.opens_at = now.after(self.minimum);
+        Some(item)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::tests::item;
+
+    fn at_ms(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    fn filter(reliability: Reliability) -> Separation {
+        Separation::new(&EndpointQos {
+            time_based_filter: Duration::from_millis(100),
+            reliability,
+            ..EndpointQos::default()
+        })
+        .unwrap()
+    }
+
+    /// The times of the samples that pass out of one each `period_ms`.
+    fn passed(filter: &mut Separation, period_ms: u64, count: u64) -> Vec<u64> {
+        let times = (0..count).map(|n| n * period_ms);
+        times
+            .filter(|ms| filter.offer(at_ms(*ms), item(*ms as i64)).is_some())
+            .collect()
+    }
+
+    #[test]
+    fn without_a_filter_nothing_stands_in_the_way() {
+        assert!(Separation::new(&EndpointQos::default()).is_none());
+    }
+
+    #[test]
+    fn samples_pass_no_closer_than_the_separation_and_always_fresh() {
+        for reliability in [Reliability::BestEffort, Reliability::Reliable] {
+            let mut filter = filter(reliability);
+            assert_eq!(passed(&mut filter, 30, 11), [0, 120, 240]);
+            let held = u64::from(filter.release_at().is_some());
+            assert_eq!(filter.filtered + held, 8, "{reliability:?}");
+        }
+    }
+
+    #[test]
+    fn a_slow_publisher_is_not_filtered() {
+        let mut filter = filter(Reliability::Reliable);
+        assert_eq!(passed(&mut filter, 100, 4), [0, 100, 200, 300]);
+        assert_eq!(filter.filtered, 0);
+    }
+
+    #[test]
+    fn the_last_value_of_a_burst_reaches_a_reliable_subscription() {
+        let mut filter = filter(Reliability::Reliable);
+        assert_eq!(passed(&mut filter, 10, 5), [0]);
+        assert_eq!(filter.release_at(), Some(at_ms(140)));
+        assert!(filter.release(at_ms(139)).is_none());
+        assert_eq!(filter.release(at_ms(140)).unwrap().meta.sequence, 40);
+        assert!(filter.release(at_ms(500)).is_none());
+        assert_eq!(filter.filtered, 3);
+        // It counts as any other: the next keeps its distance.
+        assert!(filter.offer(at_ms(200), item(1)).is_none());
+    }
+
+    #[test]
+    fn a_best_effort_subscription_gets_no_sample_late() {
+        let mut filter = filter(Reliability::BestEffort);
+        assert_eq!(passed(&mut filter, 10, 5), [0]);
+        assert_eq!(filter.release_at(), None);
+        assert_eq!(filter.filtered, 4);
+    }
+}
