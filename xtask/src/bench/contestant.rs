@@ -1,5 +1,6 @@
 //! The programs that are compared, and how they are started.
 
+use std::fmt;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -27,6 +28,16 @@ pub enum Pinning {
     OneCpu,
     /// One on CPU 0, the other on CPU 1.
     TwoCpus,
+}
+
+impl fmt::Display for Pinning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::None => "unpinned",
+            Self::OneCpu => "both on one CPU",
+            Self::TwoCpus => "each on a CPU of its own",
+        })
+    }
 }
 
 /// One program in one configuration. All of them know `ping` and `pong` with

@@ -1,4 +1,4 @@
-//! `cargo xtask bench wire [--quick] [--pin 1|2] [--only NAME,…] [--json FILE]`:
+//! `cargo xtask bench wire [--quick] [--pin 0|1|2] [--only NAME,…] [--json FILE]`:
 //! round trips of two processes over loopback UDP, ours beside Cyclone DDS and
 //! beside bare UDP, alternately in one run, in a private network.
 //!
@@ -22,13 +22,14 @@ use contestant::Pinning;
 /// The task that runs inside the namespace.
 pub const INSIDE_TASK: &str = "bench-inside";
 
-const USAGE: &str = "usage: cargo xtask bench wire [--quick] [--pin 1|2] [--only NAME,...] [--repeats N] [--json FILE]\n\
-     names: floor cyclone cyclone-tuned pteros; --pin: both processes on one CPU, or on one each";
+const USAGE: &str = "usage: cargo xtask bench wire [--quick] [--pin 0|1|2] [--only NAME,...] [--repeats N] [--json FILE]\n\
+     names: floor cyclone cyclone-tuned pteros; --pin: 0 as the scheduler likes,\n\
+     1 both processes on one CPU, 2 on one each; without it 0, then 1 (--quick: 0)";
 
 /// What the command line says.
 pub struct Plan {
     quick: bool,
-    pinning: Pinning,
+    pinnings: Vec<Pinning>,
     only: Vec<String>,
     repeats: usize,
     json: Option<PathBuf>,
@@ -36,10 +37,9 @@ pub struct Plan {
 
 /// Everything one run found out.
 pub struct Findings {
-    pinning: Pinning,
     repeats: usize,
     contestants: Vec<&'static str>,
-    rows: Vec<round_trip::Row>,
+    tables: Vec<(Pinning, Vec<round_trip::Row>)>,
     footprints: Vec<footprint::Footprint>,
     binary: Option<footprint::Binary>,
 }
@@ -86,11 +86,14 @@ pub fn run_inside(arguments: &[String]) -> Result<()> {
     if !plan.only.is_empty() {
         contestants.retain(|c| plan.only.iter().any(|name| name == c.name));
     }
-    let rows = round_trip::measure(&contestants, &plan)?;
+    let tables = plan
+        .pinnings
+        .iter()
+        .map(|pinning| (*pinning, round_trip::measure(&contestants, &plan, *pinning)))
+        .collect();
     let findings = Findings {
-        pinning: plan.pinning,
         repeats: plan.repeats,
-        rows,
+        tables,
         footprints: footprint::measure(&contestants)?,
         binary: footprint::binary(&programs.join("pteros"))?,
         contestants: contestants.iter().map(|c| c.name).collect(),
@@ -107,7 +110,7 @@ impl Plan {
     fn parse(flags: &[String]) -> Result<Self> {
         let mut plan = Self {
             quick: false,
-            pinning: Pinning::None,
+            pinnings: Vec::new(),
             only: Vec::new(),
             repeats: 0,
             json: None,
@@ -125,11 +128,12 @@ impl Plan {
                 "--repeats" => plan.repeats = value()?.parse().context("--repeats")?,
                 "--only" => plan.only = value()?.split(',').map(str::to_owned).collect(),
                 "--pin" => {
-                    plan.pinning = match value()?.as_str() {
+                    plan.pinnings.push(match value()?.as_str() {
+                        "0" => Pinning::None,
                         "1" => Pinning::OneCpu,
                         "2" => Pinning::TwoCpus,
-                        other => bail!("--pin {other}: expected 1 or 2"),
-                    }
+                        other => bail!("--pin {other}: expected 0, 1 or 2"),
+                    });
                 }
                 other => bail!("{other}: no such option\n{USAGE}"),
             }
@@ -138,6 +142,11 @@ impl Plan {
             if !contestant::NAMES.contains(&name.as_str()) {
                 bail!("--only {name}: expected {}", contestant::NAMES.join(", "));
             }
+        }
+        if plan.pinnings.is_empty() {
+            plan.pinnings.push(Pinning::None);
+            plan.pinnings
+                .extend((!plan.quick).then_some(Pinning::OneCpu));
         }
         if plan.repeats == 0 {
             plan.repeats = if plan.quick { 2 } else { 5 };

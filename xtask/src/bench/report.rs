@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::Findings;
 use super::contestant::Pinning;
+use super::round_trip::Row;
 
 /// The pairs whose medians are divided.
 const RATIOS: [(&str, &str); 4] = [
@@ -17,20 +18,26 @@ const RATIOS: [(&str, &str); 4] = [
 
 /// For people.
 pub fn text(findings: &Findings) -> String {
-    let mut out = String::new();
-    let _ = writeln!(
-        out,
-        "\nRound trip in microseconds, two processes, loopback UDP, reliable, keep last 10, {};\n\
+    let mut out = format!(
+        "\nRound trip in microseconds, two processes, loopback UDP, reliable, keep last 10;\n\
          median of {} repeats, contestants in turns; spread: least and greatest median.\n",
-        pinning(findings.pinning),
         findings.repeats
     );
+    for (pinning, rows) in &findings.tables {
+        table(&mut out, *pinning, rows);
+        ratios(&mut out, findings, rows);
+    }
+    footprints(&mut out, findings);
+    out
+}
+
+fn table(out: &mut String, pinning: Pinning, rows: &[Row]) {
     let _ = writeln!(
         out,
-        "{:<6} {:<14} {:>10} {:>10} {:>10}   {:>19}",
-        "size", "", "p50", "p95", "min", "spread of p50"
+        "\n{pinning:<21} {:>10} {:>10} {:>10}   {:>19}",
+        "p50", "p95", "min", "spread of p50"
     );
-    for row in &findings.rows {
+    for row in rows {
         for (index, cell) in row.cells.iter().enumerate() {
             let (least, greatest) = cell.spread();
             let _ = writeln!(
@@ -44,14 +51,11 @@ pub fn text(findings: &Findings) -> String {
             );
         }
     }
-    ratios(&mut out, findings);
-    footprints(&mut out, findings);
-    out
 }
 
-fn ratios(out: &mut String, findings: &Findings) {
+fn ratios(out: &mut String, findings: &Findings, rows: &[Row]) {
     let _ = write!(out, "\n{:<24}", "ratio of p50");
-    for row in &findings.rows {
+    for row in rows {
         let _ = write!(out, " {:>7}", row.size);
     }
     for (of, to) in RATIOS {
@@ -60,12 +64,11 @@ fn ratios(out: &mut String, findings: &Findings) {
             continue;
         }
         let _ = write!(out, "\n{:<24}", format!("{of} / {to}"));
-        for row in &findings.rows {
-            match row.ratio(of, to) {
+        for row in rows {
+            let _ = match row.ratio(of, to) {
                 Some(ratio) => write!(out, " {ratio:>7.2}"),
                 None => write!(out, " {:>7}", "-"),
-            }
-            .expect("a string takes everything");
+            };
         }
     }
     out.push('\n');
@@ -99,38 +102,14 @@ fn footprints(out: &mut String, findings: &Findings) {
     }
 }
 
-fn pinning(pinning: Pinning) -> &'static str {
-    match pinning {
-        Pinning::None => "unpinned",
-        Pinning::OneCpu => "both on one CPU",
-        Pinning::TwoCpus => "each on a CPU of its own",
-    }
-}
-
 /// For programs: the same numbers, repeats included.
 pub fn json(findings: &Findings) -> Value {
-    let sizes: Vec<Value> = findings
-        .rows
+    let tables: Vec<Value> = findings
+        .tables
         .iter()
-        .map(|row| {
-            let cells: Vec<Value> = row
-                .cells
-                .iter()
-                .map(|cell| {
-                    json!({
-                        "name": cell.contestant,
-                        "p50_us": cell.p50(),
-                        "p95_us": cell.p95(),
-                        "min_us": cell.min(),
-                        "repeats_p50_us": cell.repeats.iter().map(|r| r.p50).collect::<Vec<_>>(),
-                    })
-                })
-                .collect();
-            let ratios: serde_json::Map<String, Value> = RATIOS
-                .iter()
-                .map(|(of, to)| (format!("{of}/{to}"), json!(row.ratio(of, to))))
-                .collect();
-            json!({ "bytes": row.bytes, "contestants": cells, "ratios_p50": ratios })
+        .map(|(pinning, rows)| {
+            let sizes: Vec<Value> = rows.iter().map(row_json).collect();
+            json!({ "pinning": pinning.to_string(), "sizes": sizes })
         })
         .collect();
     let idle: Vec<Value> = findings
@@ -148,11 +127,31 @@ pub fn json(findings: &Findings) -> Value {
         })
         .collect();
     json!({
-        "pinning": pinning(findings.pinning),
         "repeats": findings.repeats,
-        "sizes": sizes,
+        "round_trips": tables,
         "idle": idle,
         "binary_bytes": findings.binary.as_ref().map(|b| b.bytes),
         "binary_stripped_bytes": findings.binary.as_ref().and_then(|b| b.stripped_bytes),
     })
+}
+
+fn row_json(row: &Row) -> Value {
+    let cells: Vec<Value> = row
+        .cells
+        .iter()
+        .map(|cell| {
+            json!({
+                "name": cell.contestant,
+                "p50_us": cell.p50(),
+                "p95_us": cell.p95(),
+                "min_us": cell.min(),
+                "repeats_p50_us": cell.repeats.iter().map(|r| r.p50).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    let ratios: serde_json::Map<String, Value> = RATIOS
+        .iter()
+        .map(|(of, to)| (format!("{of}/{to}"), json!(row.ratio(of, to))))
+        .collect();
+    json!({ "bytes": row.bytes, "contestants": cells, "ratios_p50": ratios })
 }

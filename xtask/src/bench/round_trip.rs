@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::{Context, Result};
 
-use super::contestant::Contestant;
+use super::contestant::{Contestant, Pinning};
 use super::{Plan, median};
 use crate::driver::value;
 
@@ -97,7 +97,7 @@ impl Row {
 
 /// Measures everything. Within a repeat the contestants take turns at each
 /// size; each repeat begins with another one, so that none is always first.
-pub fn measure(contestants: &[Contestant], plan: &Plan) -> Result<Vec<Row>> {
+pub fn measure(contestants: &[Contestant], plan: &Plan, pinning: Pinning) -> Vec<Row> {
     let mut rows: Vec<Row> = SIZES
         .iter()
         .map(|size| Row {
@@ -113,13 +113,13 @@ pub fn measure(contestants: &[Contestant], plan: &Plan) -> Result<Vec<Row>> {
         })
         .collect();
     for repeat in 0..plan.repeats {
-        eprint!("repeat {} of {}:", repeat + 1, plan.repeats);
+        eprint!("{pinning}, repeat {} of {}:", repeat + 1, plan.repeats);
         for (size, row) in SIZES.iter().zip(&mut rows) {
             eprint!(" {}", size.name);
             let _ = std::io::stderr().flush();
             for turn in 0..contestants.len() {
                 let index = (turn + repeat) % contestants.len();
-                match measure_one(&contestants[index], size, plan) {
+                match measure_one(&contestants[index], size, plan.quick, pinning) {
                     Ok(rtt) => row.cells[index].repeats.push(rtt),
                     Err(error) => eprintln!("\n{}: {error:#}", size.name),
                 }
@@ -127,11 +127,11 @@ pub fn measure(contestants: &[Contestant], plan: &Plan) -> Result<Vec<Row>> {
         }
         eprintln!();
     }
-    Ok(rows)
+    rows
 }
 
-fn measure_one(contestant: &Contestant, size: &Size, plan: &Plan) -> Result<Rtt> {
-    let part = if plan.quick { 3 } else { 1 };
+fn measure_one(contestant: &Contestant, size: &Size, quick: bool, pinning: Pinning) -> Result<Rtt> {
+    let part = if quick { 3 } else { 1 };
     let bytes = size.bytes.to_string();
     let count = (size.count / part).to_string();
     let warmup = (size.warmup / part).to_string();
@@ -139,8 +139,8 @@ fn measure_one(contestant: &Contestant, size: &Size, plan: &Plan) -> Result<Rtt>
     if contestant.name != "floor" {
         arguments.extend(["--timeout", TIMEOUT]);
     }
-    let _pong = contestant.start(&["pong"], plan.pinning)?;
-    let line = contestant.ping(&arguments, plan.pinning)?;
+    let _pong = contestant.start(&["pong"], pinning)?;
+    let line = contestant.ping(&arguments, pinning)?;
     read(&line)
 }
 
