@@ -11,6 +11,7 @@ mod generate;
 mod namespace;
 mod peers;
 mod peers_check;
+mod sim;
 mod test;
 mod tidy;
 
@@ -30,9 +31,10 @@ fn main() -> Result<()> {
         "bench" => exit_as(bench::run(&rest)?),
         bench::INSIDE_TASK => bench::run_inside(&rest)?,
         "namespace" => exit_as(namespace::run(&rest)?),
+        "sim" => exit_as(sim::run(&rest)?),
         namespace::INSIDE_TASK => exit_as(namespace::run_inside(&rest)?),
         _ => bail!(
-            "usage: cargo xtask test [--no-peers] | tidy | generate [--check] | bench wire [--quick] | peers [--check] | namespace [--no-multicast] -- COMMAND"
+            "usage: cargo xtask test [--no-peers] | tidy | generate [--check] | bench wire [--quick] | peers [--check] | sim [--seeds N] [--start S] [--minutes M] | namespace [--no-multicast] -- COMMAND"
         ),
     }
     Ok(())

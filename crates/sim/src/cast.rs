@@ -1,0 +1,459 @@
+//! Who plays: every writer and reader that a run has seen, with what happened
+//! to it. The oracle is deliberately simpler than the engine: numbers, sets and
+//! plain comparisons.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use pteros_rmw::event::EndpointEvent;
+use pteros_rmw::graph::NodeKey;
+use pteros_rmw::reader::ReaderEndpoint;
+use pteros_rmw::ready::Task;
+use pteros_rmw::sample::Item;
+use pteros_rmw::writer::WriterEndpoint;
+use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::id::{Guid, GuidPrefix};
+use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability};
+use pteros_rtps::time::Duration;
+
+use crate::message::Message;
+
+/// What has something to do: an entry of a process's ready queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ready {
+    /// A writer has events.
+    WriterEvents(usize),
+    /// A reader has events.
+    ReaderEvents(usize),
+    /// A reader has samples.
+    Samples(usize),
+}
+
+/// The task behind a [`Ready`]: notes it.
+pub struct Mark {
+    /// What is noted.
+    pub ready: Ready,
+    /// Where.
+    pub marks: Arc<Mutex<Vec<Ready>>>,
+}
+
+impl Task for Mark {
+    fn run(&self) {
+        self.marks.lock().push(self.ready);
+    }
+}
+
+/// Where an endpoint lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Home {
+    /// The process's place.
+    pub place: usize,
+    /// Which life of that process.
+    pub life: u32,
+    /// Its node.
+    pub node: NodeKey,
+}
+
+/// What one end of a pair was told of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bond {
+    /// How often it was matched.
+    pub epochs: u32,
+    /// Whether it is.
+    pub matched: bool,
+    /// Writers: the first number written while it is.
+    pub since: u64,
+}
+
+/// A writer.
+pub struct WriterRole {
+    /// Where it lives.
+    pub home: Home,
+    /// The engine's.
+    pub endpoint: Arc<WriterEndpoint>,
+    /// Keeps the tasks of its slots alive.
+    pub _tasks: Vec<Arc<dyn Task>>,
+    /// Removed, or its process is dead.
+    pub gone: bool,
+    /// Messages accepted.
+    pub written: u64,
+    /// Bytes of its messages.
+    pub bytes: usize,
+    /// Its readers.
+    pub bonds: BTreeMap<Guid, Bond>,
+    /// Expected and told events.
+    pub deadline: Watch,
+    /// The same for proofs of life.
+    pub liveliness: Watch,
+    /// Readers it was told not to fit.
+    pub misfits: BTreeMap<Guid, u64>,
+}
+
+/// Expected and told counts of an event that comes of silence.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Watch {
+    /// When silence began, if it counts at all.
+    pub since: Option<u64>,
+    /// Events that the oracle expects.
+    pub expected: u64,
+    /// Events told.
+    pub told: u64,
+}
+
+/// What a reader took from one writer.
+#[derive(Clone, Debug, Default)]
+pub struct Heard {
+    /// Numbers, in the order they were taken.
+    pub numbers: Vec<i64>,
+    /// How often a number was not above its predecessor.
+    pub descents: u32,
+}
+
+/// A reader.
+pub struct ReaderRole {
+    /// Where it lives.
+    pub home: Home,
+    /// The engine's.
+    pub endpoint: Arc<ReaderEndpoint>,
+    /// Keeps the tasks of its slots alive.
+    pub _tasks: Vec<Arc<dyn Task>>,
+    /// Removed, or its process is dead.
+    pub gone: bool,
+    /// Nanoseconds until its user looks.
+    pub think: u64,
+    /// Its writers.
+    pub bonds: BTreeMap<Guid, Bond>,
+    /// What it took.
+    pub heard: BTreeMap<Guid, Heard>,
+    /// Samples taken.
+    pub taken: u64,
+    /// Samples of strangers taken.
+    pub strange: u64,
+    /// Samples told to be lost.
+    pub lost: u64,
+    /// Missed deadlines told.
+    pub deadlines: u64,
+    /// Writers told to be alive, and not.
+    pub alive: (usize, usize),
+    /// Writers it was told not to fit.
+    pub misfits: BTreeMap<Guid, u64>,
+}
+
+/// See the module's description.
+#[derive(Default)]
+pub struct Cast {
+    /// Writers; indices stay valid and are in their messages.
+    pub writers: Vec<WriterRole>,
+    /// Readers.
+    pub readers: Vec<ReaderRole>,
+    /// Endpoints by identity.
+    pub by_guid: BTreeMap<Guid, usize>,
+    /// Prefixes of an attacker, whose samples count for nothing.
+    pub strangers: Vec<GuidPrefix>,
+    /// What went wrong, with the invariant's name first.
+    pub violations: Vec<String>,
+    /// Messages taken.
+    pub taken: u64,
+    /// Matches told.
+    pub matches: u64,
+}
+
+impl Cast {
+    /// Notes a broken invariant.
+    pub fn fail(&mut self, text: String) {
+        self.violations.push(text);
+    }
+
+    /// What is announced of an endpoint, whichever kind.
+    pub fn data(&self, guid: Guid) -> Option<&EndpointData> {
+        let index = *self.by_guid.get(&guid)?;
+        match guid.entity.is_writer() {
+            true => self.writers.get(index).map(|w| &w.endpoint.data),
+            false => self.readers.get(index).map(|r| &r.endpoint.data),
+        }
+    }
+
+    /// Whether an endpoint belongs to the attacker.
+    pub fn is_stranger(&self, guid: Guid) -> bool {
+        self.strangers.contains(&guid.prefix)
+    }
+
+    /// Takes in an event of a writer.
+    pub fn writer_event(&mut self, index: usize, event: &EndpointEvent) {
+        let own = self.writers[index].endpoint.guid();
+        if let Some(wrong) = self.judge_pair(own, event) {
+            self.fail(wrong);
+        }
+        let role = &mut self.writers[index];
+        let since = role.written + 1;
+        let name = format!("writer w{index}");
+        let wrong = match event {
+            EndpointEvent::Matched { .. } => {
+                self.matches += 1;
+                bond(&mut role.bonds, since, event, &name)
+            }
+            EndpointEvent::IncompatibleQos { peer, .. } => {
+                *role.misfits.entry(*peer).or_default() += 1;
+                None
+            }
+            EndpointEvent::DeadlineMissed { total } => step(&mut role.deadline.told, *total, &name),
+            EndpointEvent::LivelinessLost { total } => {
+                step(&mut role.liveliness.told, *total, &name)
+            }
+            EndpointEvent::IncompatibleType { .. } => None,
+            other => Some(format!("I5 {name}: an event of readers: {other:?}")),
+        };
+        self.violations.extend(wrong);
+    }
+
+    /// Takes in an event of a reader.
+    pub fn reader_event(&mut self, index: usize, event: &EndpointEvent) {
+        let own = self.readers[index].endpoint.data.guid;
+        if let Some(wrong) = self.judge_pair(own, event) {
+            self.fail(wrong);
+        }
+        let role = &mut self.readers[index];
+        let name = format!("reader r{index}");
+        let wrong = match event {
+            EndpointEvent::Matched { .. } => bond(&mut role.bonds, 0, event, &name),
+            EndpointEvent::IncompatibleQos { peer, .. } => {
+                *role.misfits.entry(*peer).or_default() += 1;
+                None
+            }
+            EndpointEvent::DeadlineMissed { total } => step(&mut role.deadlines, *total, &name),
+            EndpointEvent::LivelinessChanged {
+                alive, not_alive, ..
+            } => {
+                role.alive = (*alive, *not_alive);
+                None
+            }
+            EndpointEvent::SampleLost { total, count } => {
+                role.lost += count;
+                (role.lost != *total).then(|| {
+                    format!(
+                        "I5 {name}: lost {total} in all, {} by single events",
+                        role.lost
+                    )
+                })
+            }
+            EndpointEvent::IncompatibleType { .. } => None,
+            other => Some(format!("I5 {name}: an event of writers: {other:?}")),
+        };
+        self.violations.extend(wrong);
+    }
+
+    /// After a reader's events: the living and the silent are the matched.
+    pub fn reader_events_told(&mut self, index: usize) {
+        let role = &self.readers[index];
+        let matched = role.bonds.values().filter(|b| b.matched).count();
+        let (alive, not_alive) = role.alive;
+        if alive + not_alive != matched {
+            self.fail(format!(
+                "I5 reader r{index}: {alive} writers alive, {not_alive} not, but {matched} matched"
+            ));
+        }
+    }
+
+    /// Whether an event tells of a pair what is not so.
+    fn judge_pair(&self, own: Guid, event: &EndpointEvent) -> Option<String> {
+        let (peer, told) = match event {
+            EndpointEvent::Matched {
+                peer, change: 1, ..
+            } => (*peer, Verdict::Fits),
+            EndpointEvent::IncompatibleQos { peer, .. } => (*peer, Verdict::OtherQos),
+            EndpointEvent::IncompatibleType { peer, .. } => (*peer, Verdict::OtherType),
+            _ => return None,
+        };
+        if self.is_stranger(peer) {
+            return None;
+        }
+        let (Some(ours), Some(theirs)) = (self.data(own), self.data(peer)) else {
+            return Some(format!("I5 {own}: an event about {peer}, which never was"));
+        };
+        let truth = match own.entity.is_writer() {
+            true => verdict(ours, theirs),
+            false => verdict(theirs, ours),
+        };
+        (truth != Some(told)).then(|| format!("I5 {own} and {peer}: told {told:?}, is {truth:?}"))
+    }
+
+    /// Takes in a sample that a reader took.
+    pub fn sample(&mut self, index: usize, item: &Item) {
+        self.taken += 1;
+        let wrong = self.judge_sample(index, item);
+        self.violations.extend(wrong);
+    }
+
+    fn judge_sample(&mut self, index: usize, item: &Item) -> Option<String> {
+        let publisher = item.meta.publisher;
+        let name = format!("reader r{index}");
+        self.readers[index].taken += 1;
+        if self.is_stranger(publisher) {
+            self.readers[index].strange += 1;
+            return None;
+        }
+        let Some(source) = self.by_guid.get(&publisher).copied() else {
+            return Some(format!(
+                "I3 {name}: a sample of {publisher}, which never was"
+            ));
+        };
+        let number = item.meta.sequence;
+        match Message::check(&item.body) {
+            Err(why) => return Some(format!("I3 {name}: {why}")),
+            Ok((writer, n)) if writer as usize != source || i64::try_from(n) != Ok(number) => {
+                return Some(format!(
+                    "I3 {name}: w{source} number {number} holds w{writer} number {n}"
+                ));
+            }
+            Ok(_) => {}
+        }
+        let writer = &self.writers[source];
+        let role = &mut self.readers[index];
+        if verdict(&writer.endpoint.data, &role.endpoint.data) != Some(Verdict::Fits) {
+            return Some(format!(
+                "I3 {name}: a sample of w{source}, which does not fit"
+            ));
+        }
+        let epochs = role.bonds.get(&publisher).map_or(0, |b| b.epochs);
+        let heard = role.heard.entry(publisher).or_default();
+        if heard.numbers.last().is_some_and(|last| *last >= number) {
+            heard.descents += 1;
+        }
+        heard.numbers.push(number);
+        let replays = role.endpoint.data.qos.durability >= Durability::TransientLocal;
+        let allowed = if replays { epochs.saturating_sub(1) } else { 0 };
+        (heard.descents > allowed).then(|| {
+            let tail = &heard.numbers[heard.numbers.len().saturating_sub(6)..];
+            format!(
+                "I1 {name} of w{source}: not in order, or twice: ... {tail:?} ({epochs} matches)"
+            )
+        })
+    }
+
+    /// A writer has written, or proved itself alive otherwise.
+    pub fn note_life(&mut self, index: usize, now: u64, wrote: bool) {
+        let role = &mut self.writers[index];
+        let qos = &role.endpoint.data.qos;
+        if wrote {
+            role.deadline.expect(now, qos.deadline, false);
+            role.deadline.since = Some(now);
+        }
+        if qos.liveliness != Liveliness::Automatic {
+            role.liveliness.expect(now, qos.lease_duration, true);
+            role.liveliness.since = Some(now);
+        }
+    }
+
+    /// The same for every manual writer of a process's life that is proved
+    /// alive with the participant.
+    pub fn note_participant_life(&mut self, home: Home, now: u64) {
+        for index in 0..self.writers.len() {
+            let role = &self.writers[index];
+            let same = (role.home.place, role.home.life) == (home.place, home.life);
+            let kind = role.endpoint.data.qos.liveliness;
+            if same && !role.gone && kind == Liveliness::ManualByParticipant {
+                self.note_life(index, now, false);
+            }
+        }
+    }
+}
+
+impl Watch {
+    /// Counts what `span` of silence up to `now` has brought.
+    pub fn expect(&mut self, now: u64, span: Duration, only_once: bool) {
+        let Some(since) = self.since else { return };
+        let Ok(nanos) = u64::try_from(span.as_nanos()) else {
+            return;
+        };
+        if span.is_infinite() || nanos == 0 {
+            return;
+        }
+        let passed = now.saturating_sub(since) / nanos;
+        self.expected += if only_once { passed.min(1) } else { passed };
+    }
+}
+
+/// How a writer and a reader of one topic stand to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Data flows.
+    Fits,
+    /// The writer offers too little.
+    OtherQos,
+    /// Another type.
+    OtherType,
+}
+
+/// The oracle of matching; `None`: different topics.
+pub fn verdict(writer: &EndpointData, reader: &EndpointData) -> Option<Verdict> {
+    if writer.topic != reader.topic {
+        return None;
+    }
+    if writer.type_name != reader.type_name {
+        return Some(Verdict::OtherType);
+    }
+    let (offered, requested) = (&writer.qos, &reader.qos);
+    let fits = offered.reliability >= requested.reliability
+        && offered.durability >= requested.durability
+        && offered.deadline <= requested.deadline
+        && offered.liveliness >= requested.liveliness
+        && offered.lease_duration <= requested.lease_duration;
+    Some(if fits {
+        Verdict::Fits
+    } else {
+        Verdict::OtherQos
+    })
+}
+
+/// Whether nothing may be lost between two sets of policies.
+pub fn is_lossless(writer: &EndpointQos, reader: &EndpointQos) -> bool {
+    is_reliable(writer, reader)
+        && writer.history == History::KeepAll
+        && reader.history == History::KeepAll
+        && writer.lifespan.is_infinite()
+}
+
+/// Whether losses are repaired.
+pub fn is_reliable(writer: &EndpointQos, reader: &EndpointQos) -> bool {
+    writer.reliability == Reliability::Reliable && reader.reliability == Reliability::Reliable
+}
+
+/// Takes a match or its end in.
+fn bond(
+    bonds: &mut BTreeMap<Guid, Bond>,
+    since: u64,
+    event: &EndpointEvent,
+    name: &str,
+) -> Option<String> {
+    let EndpointEvent::Matched {
+        total,
+        current,
+        change,
+        peer,
+    } = event
+    else {
+        return None;
+    };
+    let bond = bonds.entry(*peer).or_default();
+    let begins = *change > 0;
+    if bond.matched == begins {
+        let what = if begins { "begins" } else { "ends" };
+        return Some(format!("I5 {name}: the match with {peer} {what} twice"));
+    }
+    bond.matched = begins;
+    if begins {
+        bond.epochs += 1;
+        bond.since = since;
+    }
+    let now = bonds.values().filter(|b| b.matched).count();
+    let ever: u64 = bonds.values().map(|b| u64::from(b.epochs)).sum();
+    (now != *current || ever != *total)
+        .then(|| format!("I5 {name}: told {current} of {total} matches, are {now} of {ever}"))
+}
+
+/// Takes a total in that must grow by one.
+fn step(told: &mut u64, total: u64, name: &str) -> Option<String> {
+    *told += 1;
+    (*told != total).then(|| format!("I5 {name}: the total {total} came as number {told}"))
+}

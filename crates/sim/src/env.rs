@@ -1,0 +1,154 @@
+//! The simulated machine as the engine sees it: `Env` and `Transport` over the
+//! virtual clock and network.
+
+use std::io::{self, IoSlice};
+use std::os::fd::BorrowedFd;
+use std::sync::{Arc, Weak};
+
+use pteros_rmw::env::{
+    Env, GROUP, Opened, Received, SocketPlan, Transport, multicast_port, unicast_port,
+};
+use pteros_rmw::error::OpenError;
+use pteros_rtps::locator::{Locator, OwnAddress};
+use pteros_rtps::time::{Duration, Instant, Timestamp};
+
+use crate::link::Socket;
+use crate::world::World;
+
+/// The wall clock's start: some day in 2026.
+const WALL_START: i64 = 1_790_000_000_000_000_000;
+
+/// One process's view of the world.
+pub struct SimEnv {
+    /// The world it lives in.
+    pub world: Weak<World>,
+    /// The process's place.
+    pub place: usize,
+    /// Its host, last byte of the address.
+    pub host: u8,
+    /// What makes its GUID unique.
+    pub unique: [u8; 10],
+    /// Bytes of its receive buffer.
+    pub buffer_bytes: usize,
+}
+
+impl Env for SimEnv {
+    fn now(&self) -> Instant {
+        let world = self.world.upgrade();
+        world.map_or(Instant::FAR_FUTURE, |w| Instant::from_nanos(w.now()))
+    }
+
+    fn wall(&self) -> Timestamp {
+        let Some(world) = self.world.upgrade() else {
+            return Timestamp::default();
+        };
+        let now = i64::try_from(world.now()).unwrap_or(i64::MAX);
+        let jumped = world.wall_offset(self.place);
+        Timestamp::from_nanos(WALL_START.saturating_add(now).saturating_add(jumped))
+    }
+
+    fn unique(&self) -> [u8; 10] {
+        self.unique
+    }
+
+    fn open(&self, plan: &SocketPlan) -> Result<Opened, OpenError> {
+        let no_port = OpenError::NoFreePort {
+            domain_id: plan.domain_id,
+            first: unicast_port(plan.domain_id, 0),
+            last: unicast_port(plan.domain_id, 119),
+        };
+        let Some(world) = self.world.upgrade() else {
+            return Err(no_port);
+        };
+        let ip = [10, 0, 0, self.host];
+        let mut network = world.network();
+        let address = |index| Locator::udp_v4(ip, unicast_port(plan.domain_id, index));
+        let Some(index) = (0..120).find(|index| network.is_free(&address(*index))) else {
+            return Err(no_port);
+        };
+        let address = address(index);
+        let socket = Socket::new(self.place, address, self.buffer_bytes, plan.multicast);
+        let number = network.open(socket);
+        drop(network);
+        let group = Locator::udp_v4(GROUP.octets(), multicast_port(plan.domain_id));
+        world.note_socket(self.place, number);
+        Ok(Opened {
+            transport: Box::new(SimTransport {
+                world: Arc::downgrade(&world),
+                number,
+            }),
+            participant_index: index,
+            unicast: vec![address],
+            own: vec![OwnAddress {
+                ip,
+                prefix_length: 24,
+            }],
+            multicast: plan.multicast.then_some(group),
+            advice: Vec::new(),
+        })
+    }
+
+    fn wants_helper(&self) -> bool {
+        false
+    }
+}
+
+struct SimTransport {
+    world: Weak<World>,
+    number: usize,
+}
+
+impl Transport for SimTransport {
+    fn send(&self, parts: &[IoSlice<'_>], to: &Locator) -> io::Result<()> {
+        let Some(world) = self.world.upgrade() else {
+            return Ok(());
+        };
+        let mut bytes = Vec::with_capacity(parts.iter().map(|p| p.len()).sum());
+        for part in parts {
+            bytes.extend_from_slice(part);
+        }
+        let sent = world
+            .network()
+            .send(world.now(), self.number, bytes.into(), to);
+        match sent {
+            true => Ok(()),
+            false => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    fn receive(&self, buffer: &mut [u8]) -> Option<Received> {
+        let world = self.world.upgrade()?;
+        let (bytes, from) = world.network().take(self.number)?;
+        let into = buffer.get_mut(..bytes.len())?;
+        into.copy_from_slice(&bytes);
+        Some(Received {
+            len: bytes.len(),
+            from,
+        })
+    }
+
+    fn wait(&self, timeout: Option<Duration>) {
+        if timeout == Some(Duration::ZERO) {
+            return;
+        }
+        if let Some(world) = self.world.upgrade() {
+            let until = timeout.map(|span| Instant::from_nanos(world.now()).after(span));
+            let until = until.map_or(u64::MAX, Instant::as_nanos);
+            world.wait_for_mail(self.number, until);
+        }
+    }
+
+    fn wake(&self) {
+        if let Some(world) = self.world.upgrade() {
+            world.network().sockets[self.number].woken = true;
+        }
+    }
+
+    fn shutdown_requested(&self) -> bool {
+        false
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}

@@ -1,0 +1,27 @@
+//! Whole ROS graphs on one thread from one seed.
+//!
+//! Processes are real contexts of the engine ([`pteros_rmw::Core`]) whose clock,
+//! network and chance are simulated. A run has a phase with faults, then heals,
+//! then must converge. Invariants (named I1 to I16 in reports) are checked
+//! throughout against an oracle simpler than the engine. A seed and a commit
+//! replay a failure.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod act;
+mod cast;
+mod check;
+mod describe;
+mod env;
+mod link;
+mod message;
+mod misfortune;
+pub mod plan;
+mod reduce;
+mod run;
+mod script;
+mod trace;
+mod world;
+
+pub use reduce::reduce;
+pub use run::{Outcome, run, run_guarded};

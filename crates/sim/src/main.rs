@@ -1,0 +1,211 @@
+//! `pteros-sim`: runs seeds, replays and reduces the first that fails, and says
+//! how fast it went. Usually called as `cargo xtask sim`.
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a tool that measures its own speed"
+)]
+
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use pteros_sim::plan::{Fault, Options};
+use pteros_sim::{Outcome, reduce, run_guarded};
+
+const USAGE: &str = "usage: cargo xtask sim [--seeds N] [--start S] [--minutes M] [--standard] \
+                     [--without FAULT,...] [--fault-millis MS] [--trace] [--shrink] [--hashes]";
+
+/// Lines of a trace that are shown without `--trace`.
+const LINES_SHOWN: usize = 60;
+
+/// What the command line asks for.
+struct Request {
+    seeds: Option<u64>,
+    start: u64,
+    minutes: Option<u64>,
+    shrink: bool,
+    trace: bool,
+    hashes: bool,
+    options: Options,
+}
+
+fn main() -> ExitCode {
+    let request = match parse(std::env::args().skip(1)) {
+        Ok(request) => request,
+        Err(why) => {
+            eprintln!("{why}\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    let began = Instant::now();
+    let limit = request.minutes.map(|m| Duration::from_secs(60 * m));
+    let seeds = request.seeds.unwrap_or(match limit {
+        Some(_) => u64::MAX,
+        None => 200,
+    });
+    let mut total = Total::default();
+    let mut failed = None;
+    for seed in (request.start..).take(usize::try_from(seeds).unwrap_or(usize::MAX)) {
+        let outcome = run_guarded(seed, &request.options);
+        total.add(&outcome);
+        if request.hashes {
+            println!("{seed} {:016x}", outcome.hash);
+        }
+        if !outcome.violations.is_empty() {
+            failed = Some(outcome);
+            break;
+        }
+        if request.trace {
+            show(&request, seed);
+        }
+        if limit.is_some_and(|limit| began.elapsed() >= limit) {
+            break;
+        }
+    }
+    total.print(began.elapsed());
+    let Some(outcome) = failed else {
+        return ExitCode::SUCCESS;
+    };
+    report(&request, &outcome);
+    ExitCode::FAILURE
+}
+
+/// Sums over the runs.
+#[derive(Default)]
+struct Total {
+    runs: u64,
+    simulated: u64,
+    published: u64,
+    taken: u64,
+    datagrams: u64,
+    matches: u64,
+}
+
+impl Total {
+    fn add(&mut self, outcome: &Outcome) {
+        self.runs += 1;
+        self.simulated += outcome.simulated;
+        self.published += outcome.messages.0;
+        self.taken += outcome.messages.1;
+        self.datagrams += outcome.datagrams;
+        self.matches += outcome.matches;
+    }
+
+    fn print(&self, wall: Duration) {
+        let simulated = Duration::from_nanos(self.simulated).as_secs_f64();
+        println!(
+            "{} seeds, {:.2} simulated hours in {:.1} s: {:.0} simulated seconds a second",
+            self.runs,
+            simulated / 3600.0,
+            wall.as_secs_f64(),
+            simulated / wall.as_secs_f64().max(0.001)
+        );
+        println!(
+            "{} messages published, {} taken, {} datagrams, {} matches",
+            self.published, self.taken, self.datagrams, self.matches
+        );
+    }
+}
+
+fn parse(mut words: impl Iterator<Item = String>) -> Result<Request, String> {
+    let mut request = Request {
+        seeds: None,
+        start: 1,
+        minutes: None,
+        shrink: false,
+        trace: false,
+        hashes: false,
+        options: Options::default(),
+    };
+    while let Some(word) = words.next() {
+        let mut number = || -> Result<u64, String> {
+            let value = words.next().unwrap_or_default();
+            let parsed = value.parse();
+            parsed.map_err(|_| format!("{word} {value:?}: give a whole number"))
+        };
+        match word.as_str() {
+            "--seeds" => request.seeds = Some(number()?),
+            "--start" => request.start = number()?,
+            "--minutes" => request.minutes = Some(number()?),
+            "--fault-millis" => request.options.fault_millis = Some(number()?),
+            "--standard" => request.options.standard = true,
+            "--shrink" => request.shrink = true,
+            "--trace" => request.trace = true,
+            "--hashes" => request.hashes = true,
+            "--without" => {
+                for name in words.next().unwrap_or_default().split(',') {
+                    let fault = Fault::named(name).ok_or_else(|| {
+                        let known = Fault::ALL.map(Fault::name).join(", ");
+                        format!("--without {name}: no such fault; there are {known}")
+                    })?;
+                    request.options.without.push(fault);
+                }
+            }
+            _ => return Err(format!("{word}: not an option")),
+        }
+    }
+    Ok(request)
+}
+
+/// What failed, where, and how to see it again.
+fn report(request: &Request, outcome: &Outcome) {
+    let mut options = request.options.clone();
+    if request.shrink {
+        println!("reducing ...");
+        options = reduce(outcome, &options);
+    }
+    let readable = Options {
+        readable: true,
+        ..options.clone()
+    };
+    let again = run_guarded(outcome.seed, &readable);
+    let skip = match request.trace {
+        true => 0,
+        false => again.lines.len().saturating_sub(LINES_SHOWN),
+    };
+    if skip > 0 {
+        println!("... {skip} lines before; --trace shows them");
+    }
+    for line in &again.lines[skip..] {
+        println!("{line}");
+    }
+    println!("\nseed {} at commit {} fails:", outcome.seed, commit());
+    for violation in &again.violations {
+        println!("  {violation}");
+    }
+    println!("replay: {}", replay(outcome.seed, &options));
+}
+
+fn show(request: &Request, seed: u64) {
+    let readable = Options {
+        readable: true,
+        ..request.options.clone()
+    };
+    for line in &run_guarded(seed, &readable).lines {
+        println!("{line}");
+    }
+}
+
+fn replay(seed: u64, options: &Options) -> String {
+    let mut command = format!("cargo xtask sim --seeds 1 --start {seed} --trace");
+    if options.standard {
+        command += " --standard";
+    }
+    if let Some(millis) = options.fault_millis {
+        command += &format!(" --fault-millis {millis}");
+    }
+    if !options.without.is_empty() {
+        let names: Vec<_> = options.without.iter().map(|f| f.name()).collect();
+        command += &format!(" --without {}", names.join(","));
+    }
+    command
+}
+
+fn commit() -> String {
+    let arguments = ["describe", "--always", "--dirty", "--abbrev=10"];
+    let output = Command::new("git").args(arguments).output();
+    let text = output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned());
+    text.ok()
+        .filter(|text| !text.is_empty())
+        .unwrap_or_else(|| "unknown".into())
+}

@@ -1,0 +1,250 @@
+//! What a seed stands for: how many processes on which hosts, which faults,
+//! how long; and the policies of endpoints. Everything else follows from the
+//! random numbers drawn while it runs.
+
+use fastrand::Rng;
+use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability, ResourceLimits};
+use pteros_rtps::time::Duration;
+
+use crate::link::Link;
+
+/// One kind of fault, which can be left out to find the one that matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// Datagrams vanish.
+    Loss,
+    /// Datagrams come twice.
+    Duplicate,
+    /// Datagrams overtake each other.
+    Reorder,
+    /// A direction delivers nothing for a while, then all at once.
+    Clog,
+    /// A direction delivers nothing.
+    Cut,
+    /// Large datagrams vanish.
+    Mtu,
+    /// Sockets are full, when sending and when receiving.
+    Full,
+    /// Processes die without a word and come back as others.
+    Crash,
+    /// Nodes and endpoints come and go.
+    Churn,
+    /// Processes stand still.
+    Pause,
+    /// The wall clock jumps.
+    Wall,
+    /// Subscriptions are read late.
+    Slow,
+    /// A stranger sends garbage and copies.
+    Attack,
+}
+
+impl Fault {
+    /// All of them.
+    pub const ALL: [Self; 13] = [
+        Self::Loss,
+        Self::Duplicate,
+        Self::Reorder,
+        Self::Clog,
+        Self::Cut,
+        Self::Mtu,
+        Self::Full,
+        Self::Crash,
+        Self::Churn,
+        Self::Pause,
+        Self::Wall,
+        Self::Slow,
+        Self::Attack,
+    ];
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Loss => "loss",
+            Self::Duplicate => "duplicate",
+            Self::Reorder => "reorder",
+            Self::Clog => "clog",
+            Self::Cut => "cut",
+            Self::Mtu => "mtu",
+            Self::Full => "full",
+            Self::Crash => "crash",
+            Self::Churn => "churn",
+            Self::Pause => "pause",
+            Self::Wall => "wall",
+            Self::Slow => "slow",
+            Self::Attack => "attack",
+        }
+    }
+
+    /// The fault of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|fault| fault.name() == name)
+    }
+}
+
+/// What the caller decides; the rest is the seed's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Faults left out.
+    pub without: Vec<Fault>,
+    /// Milliseconds of the phase with faults; the seed decides otherwise.
+    pub fault_millis: Option<u64>,
+    /// Five processes, twenty endpoints, fifty messages a second: for
+    /// measuring speed.
+    pub standard: bool,
+    /// Keep lines to read.
+    pub readable: bool,
+}
+
+/// See the module's description.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Host of each process.
+    pub hosts: Vec<u8>,
+    /// The processes' lease.
+    pub lease: Duration,
+    /// Nanoseconds of the phase with faults.
+    pub fault_span: u64,
+    /// Endpoints that each process starts with.
+    pub endpoints: usize,
+    /// How many topics there are.
+    pub topics: usize,
+    /// Nanoseconds between a writer's messages.
+    pub period: u64,
+    /// Faults that this seed has.
+    pub faults: Vec<Fault>,
+    /// What is drawn for links.
+    pub link: Link,
+}
+
+const MILLI: u64 = 1_000_000;
+
+impl Plan {
+    /// The plan of a seed.
+    pub fn new(random: &mut Rng, options: &Options) -> Self {
+        let processes = random.usize(2..=5);
+        let hosts = random.u8(1..=3);
+        let host_of = |_| random.u8(1..=hosts);
+        let hosts: Vec<u8> = (0..processes).map(host_of).collect();
+        // Each seed has some of the faults, so that each is also seen alone.
+        let share = random.u32(1..=4);
+        let mut faults: Vec<Fault> = Fault::ALL.to_vec();
+        faults.retain(|_| random.u32(0..4) < share);
+        let mut plan = Self {
+            hosts,
+            lease: Duration::from_millis(random.i64(4_000..12_000)),
+            fault_span: random.u64(4_000..20_000) * MILLI,
+            endpoints: random.usize(2..=6),
+            topics: random.usize(1..=4),
+            period: random.u64(20..400) * MILLI,
+            link: link(random),
+            faults,
+        };
+        if options.standard {
+            plan.hosts = vec![1, 1, 2, 2, 3];
+            plan.endpoints = 4;
+            plan.topics = 4;
+            plan.period = 200 * MILLI;
+        }
+        if let Some(millis) = options.fault_millis {
+            plan.fault_span = millis * MILLI;
+        }
+        plan.faults.retain(|f| !options.without.contains(f));
+        plan.leave_out_of_link();
+        plan
+    }
+
+    /// Whether this seed has a fault.
+    pub fn has(&self, fault: Fault) -> bool {
+        self.faults.contains(&fault)
+    }
+
+    fn leave_out_of_link(&mut self) {
+        let has = |fault| self.faults.contains(&fault);
+        let calm = Link::perfect(self.link.delay);
+        let mut link = self.link;
+        if !has(Fault::Loss) {
+            link.loss = 0;
+        }
+        if !has(Fault::Duplicate) {
+            link.duplicate = 0;
+        }
+        if !has(Fault::Reorder) {
+            link.jitter = calm.jitter;
+            link.straggle = 0;
+        }
+        self.link = link;
+    }
+}
+
+/// Loss to 30 %, duplicates to 50 %, delays to 50 ms, stragglers to a second.
+fn link(random: &mut Rng) -> Link {
+    let scale = [1, 10, 100, 1000][random.usize(0..4)];
+    Link {
+        loss: random.u32(0..=3 * scale),
+        duplicate: random.u32(0..=5 * scale),
+        delay: random.u64(20_000..20 * MILLI),
+        jitter: random.u64(0..30 * MILLI),
+        straggle: random.u32(0..=scale / 10),
+        ..Link::perfect(0)
+    }
+}
+
+/// Policies of a random endpoint. Written so that about half of all pairs fit.
+pub fn qos(random: &mut Rng, is_writer: bool) -> EndpointQos {
+    let mut chance = |percent: u32| random.u32(0..100) < percent;
+    // Writers tend to offer much, readers to ask little.
+    let (strong, weak) = if is_writer { (80, 15) } else { (60, 5) };
+    let reliable = chance(strong);
+    let latched = chance(if is_writer { 45 } else { 25 });
+    let keep_all = chance(45);
+    let limited = chance(30);
+    let has_deadline = chance(weak);
+    let by_topic = chance(weak);
+    let by_participant = chance(weak / 2);
+    let leased = chance(weak + 5);
+    let expires = is_writer && chance(8);
+    let depth = random.u32(1..=20);
+    let span = |random: &mut Rng, low: i64, high: i64| {
+        Duration::from_nanos(random.i64(low * 1_000_000..high * 1_000_000))
+    };
+    let infinite = Duration::INFINITE;
+    EndpointQos {
+        reliability: match reliable {
+            true => Reliability::Reliable,
+            false => Reliability::BestEffort,
+        },
+        durability: match latched {
+            true => Durability::TransientLocal,
+            false => Durability::Volatile,
+        },
+        history: match keep_all {
+            true => History::KeepAll,
+            false => History::KeepLast(depth),
+        },
+        resource_limits: ResourceLimits {
+            max_samples: (keep_all && limited).then(|| random.u32(4..200)),
+            ..ResourceLimits::default()
+        },
+        max_blocking_time: span(random, 1, 100),
+        deadline: match has_deadline {
+            true => span(random, 100, 1500),
+            false => infinite,
+        },
+        liveliness: match (by_topic, by_participant) {
+            (true, _) => Liveliness::ManualByTopic,
+            (false, true) => Liveliness::ManualByParticipant,
+            _ => Liveliness::Automatic,
+        },
+        lease_duration: match (leased || by_topic || by_participant, is_writer) {
+            (true, true) => span(random, 300, 2_000),
+            (true, false) => span(random, 1_000, 5_000),
+            _ => infinite,
+        },
+        lifespan: match expires {
+            true => span(random, 50, 2_000),
+            false => infinite,
+        },
+        ..EndpointQos::default()
+    }
+}

@@ -1,0 +1,92 @@
+//! One run: a phase with faults, then healing, then everything that must be
+//! true afterwards.
+
+use std::sync::Arc;
+
+use fastrand::Rng;
+
+use crate::plan::{Options, Plan};
+use crate::trace::Trace;
+use crate::world::World;
+
+/// What a run came to.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Its seed.
+    pub seed: u64,
+    /// The hash of its trace.
+    pub hash: u64,
+    /// Broken invariants.
+    pub violations: Vec<String>,
+    /// Nanoseconds that passed in it.
+    pub simulated: u64,
+    /// Messages published and taken.
+    pub messages: (u64, u64),
+    /// Datagrams delivered.
+    pub datagrams: u64,
+    /// Matches told to writers.
+    pub matches: u64,
+    /// What happened, if it was asked for.
+    pub lines: Vec<String>,
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Runs a seed. Same seed and options, same outcome.
+pub fn run(seed: u64, options: &Options) -> Outcome {
+    let mut random = Rng::with_seed(seed);
+    let plan = Plan::new(&mut random, options);
+    let trace = Trace::new(options.readable);
+    let seeds = (random.u64(..), random.u64(..));
+    let world = World::new(plan, seeds, trace);
+    let start = world.now();
+    world.open();
+    phases(&world);
+    let cast = world.cast.lock();
+    let network = world.network();
+    Outcome {
+        seed,
+        hash: network.trace.hash(),
+        violations: cast.violations.clone(),
+        simulated: world.now() - start,
+        messages: (cast.writers.iter().map(|w| w.written).sum(), cast.taken),
+        datagrams: network.traffic.delivered,
+        matches: cast.matches,
+        lines: network.trace.lines().map(str::to_owned).collect(),
+    }
+}
+
+/// As [`run`]; a panic is a violation too, told with its message.
+pub fn run_guarded(seed: u64, options: &Options) -> Outcome {
+    let caught = std::panic::catch_unwind(|| run(seed, options));
+    caught.unwrap_or_else(|panic| {
+        let text = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied());
+        Outcome {
+            seed,
+            hash: 0,
+            violations: vec![format!("panic: {}", text.unwrap_or("without a message"))],
+            simulated: 0,
+            messages: (0, 0),
+            datagrams: 0,
+            matches: 0,
+            lines: Vec::new(),
+        }
+    })
+}
+
+fn phases(world: &Arc<World>) {
+    let lease = u64::try_from(world.plan.lease.as_nanos()).unwrap_or(u64::MAX);
+    world.run_until(world.now() + world.plan.fault_span);
+    world.heal();
+    // Announcements come every quarter of a lease, at most every 3 s.
+    let announce = (lease / 4).min(3 * SECOND);
+    world.run_until(world.now() + 2 * announce + 2 * SECOND);
+    world.check_met();
+    world.run_until(world.now() + lease + SECOND);
+    world.check_rest();
+    world.check_quiet();
+    world.check_late_joiners();
+}

@@ -1,0 +1,77 @@
+//! What happened, in order: always as a hash, on request as lines to read.
+//!
+//! Two runs of one seed have the same hash (invariant I16). The hash covers
+//! every datagram's bytes, every step and every sample.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+/// Lines kept when lines are wanted; the oldest go.
+const LINES_MAX: usize = 200_000;
+
+/// The trace of one run.
+#[derive(Debug, Default)]
+pub struct Trace {
+    hash: u64,
+    lines: Option<VecDeque<String>>,
+}
+
+impl Trace {
+    /// An empty trace that keeps lines if `readable`.
+    pub fn new(readable: bool) -> Self {
+        Self {
+            hash: 0x9e37_79b9_7f4a_7c15,
+            lines: readable.then(VecDeque::new),
+        }
+    }
+
+    /// The hash of everything so far.
+    pub fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// Whether lines are kept.
+    pub fn is_readable(&self) -> bool {
+        self.lines.is_some()
+    }
+
+    /// Takes a number in.
+    pub fn number(&mut self, number: u64) {
+        self.hash = mix(self.hash ^ number);
+    }
+
+    /// Takes bytes in.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        let mut hash = self.hash ^ bytes.len() as u64;
+        let (words, rest) = bytes.as_chunks::<8>();
+        for word in words {
+            hash = mix(hash ^ u64::from_le_bytes(*word));
+        }
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        self.hash = mix(hash ^ u64::from_le_bytes(last));
+    }
+
+    /// Adds a line, if lines are kept.
+    pub fn line(&mut self, at: u64, line: fmt::Arguments<'_>) {
+        let Some(lines) = &mut self.lines else {
+            return;
+        };
+        if lines.len() == LINES_MAX {
+            lines.pop_front();
+        }
+        let (secs, micros) = (at / 1_000_000_000, at % 1_000_000_000 / 1_000);
+        lines.push_back(format!("{secs:>4}.{micros:06} {line}"));
+    }
+
+    /// The lines kept.
+    pub fn lines(&self) -> impl Iterator<Item = &str> {
+        self.lines.iter().flatten().map(String::as_str)
+    }
+}
+
+/// A cheap mixing step (the finalizer of `splitmix64`, one round less).
+fn mix(mut x: u64) -> u64 {
+    x = (x ^ (x >> 32)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x ^ (x >> 29)
+}

@@ -1,0 +1,358 @@
+//! The world: a virtual clock, processes that are real contexts of the engine,
+//! and the loop that lets the next thing happen. One thread; a publish that
+//! waits for room lets the world go on inside [`World::wait_for_mail`].
+//!
+//! No lock of the world is held while the engine runs, except the network's
+//! for a single datagram.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use parking_lot::{Mutex, MutexGuard};
+use pteros_rmw::graph::NodeKey;
+use pteros_rmw::ready::ReadyQueue;
+use pteros_rmw::{Core, CoreOptions, DriverState};
+
+use crate::cast::{Cast, Ready};
+use crate::env::SimEnv;
+use crate::link::Network;
+use crate::plan::Plan;
+use crate::script::Script;
+use crate::trace::Trace;
+
+/// Turns of one process at one instant before it counts as going in circles.
+const TURNS_PER_INSTANT_MAX: u32 = 5_000;
+
+/// A process that lives.
+pub struct Life {
+    /// Its context.
+    pub core: Arc<Core>,
+    state: Option<DriverState>,
+    /// Where its endpoints report.
+    pub queue: Arc<ReadyQueue>,
+    /// Its nodes.
+    pub nodes: Vec<(NodeKey, String)>,
+}
+
+/// A place for a process: it may die and be started again.
+#[derive(Default)]
+pub struct Place {
+    /// Its host.
+    pub host: u8,
+    /// Who lives there.
+    pub life: Option<Life>,
+    /// How many have.
+    pub lives: u32,
+    /// It stands still until then.
+    pub paused_until: u64,
+    /// Its thread waits inside a publish.
+    pub blocked: bool,
+    /// It has stood still, so its events may have come late.
+    pub was_paused: bool,
+    /// Its present socket.
+    socket: Option<usize>,
+    /// Turns at the present instant.
+    turns: (u64, u32),
+    /// Turns in all.
+    pub turns_total: u64,
+}
+
+/// See the module's description.
+pub struct World {
+    now: AtomicU64,
+    failed: AtomicBool,
+    /// What the seed stands for.
+    pub plan: Plan,
+    network: Mutex<Network>,
+    places: Mutex<Vec<Place>>,
+    /// What happens when.
+    pub script: Mutex<Script>,
+    /// Who plays.
+    pub cast: Mutex<Cast>,
+    /// What became ready during the last call into the engine.
+    pub marks: Arc<Mutex<Vec<Ready>>>,
+    wall_offsets: Vec<AtomicI64>,
+    me: Weak<World>,
+}
+
+/// What happens next.
+enum Next {
+    Mail,
+    Turn(usize),
+    Step,
+}
+
+impl World {
+    /// A world without processes.
+    pub fn new(plan: Plan, seeds: (u64, u64), trace: Trace) -> Arc<Self> {
+        let count = plan.hosts.len();
+        let place = |host: &u8| Place {
+            host: *host,
+            ..Place::default()
+        };
+        Arc::new_cyclic(|me| Self {
+            // Not zero: an engine that takes zero for "never" shall not
+            // profit.
+            now: AtomicU64::new(1_000_000_000),
+            failed: AtomicBool::new(false),
+            network: Mutex::new(Network::new(seeds.0, count, trace)),
+            places: Mutex::new(plan.hosts.iter().map(place).collect()),
+            script: Mutex::new(Script::new(seeds.1)),
+            cast: Mutex::default(),
+            marks: Arc::default(),
+            wall_offsets: (0..count).map(|_| AtomicI64::new(0)).collect(),
+            me: me.clone(),
+            plan,
+        })
+    }
+
+    /// The virtual clock, nanoseconds.
+    pub fn now(&self) -> u64 {
+        self.now.load(Ordering::Relaxed)
+    }
+
+    fn set_now(&self, at: u64) {
+        self.now.fetch_max(at, Ordering::Relaxed);
+    }
+
+    /// The network.
+    pub fn network(&self) -> MutexGuard<'_, Network> {
+        self.network.lock()
+    }
+
+    /// The places.
+    pub fn places(&self) -> MutexGuard<'_, Vec<Place>> {
+        self.places.lock()
+    }
+
+    /// How far a place's wall clock has jumped, nanoseconds.
+    pub fn wall_offset(&self, place: usize) -> i64 {
+        self.wall_offsets[place].load(Ordering::Relaxed)
+    }
+
+    /// Lets a place's wall clock jump.
+    pub fn set_wall_offset(&self, place: usize, offset: i64) {
+        self.wall_offsets[place].store(offset, Ordering::Relaxed);
+    }
+
+    /// Notes a broken invariant; the run ends.
+    pub fn fail(&self, text: String) {
+        self.cast.lock().fail(text);
+    }
+
+    /// Adds a line to a readable trace.
+    pub fn say(&self, line: std::fmt::Arguments<'_>) {
+        let now = self.now();
+        self.network().trace.line(now, line);
+    }
+
+    /// Remembers which socket a process has opened.
+    pub fn note_socket(&self, place: usize, number: usize) {
+        self.places.lock()[place].socket = Some(number);
+    }
+
+    /// The context at a place.
+    pub fn core(&self, place: usize) -> Option<Arc<Core>> {
+        let places = self.places.lock();
+        Some(places[place].life.as_ref()?.core.clone())
+    }
+
+    /// Starts a process; the number of its life.
+    pub fn start(&self, place: usize) -> u32 {
+        let (host, lives) = {
+            let mut places = self.places.lock();
+            let here = &mut places[place];
+            here.lives += 1;
+            (here.host, here.lives)
+        };
+        let mut unique = [0; 10];
+        unique[0] = place as u8 + 1;
+        unique[1..5].copy_from_slice(&lives.to_le_bytes());
+        let full = self.plan.has(crate::plan::Fault::Full);
+        let env = Arc::new(SimEnv {
+            world: self.me.clone(),
+            place,
+            host,
+            unique,
+            buffer_bytes: if full { 64 << 10 } else { 8 << 20 },
+        });
+        let options = CoreOptions {
+            lease: self.plan.lease,
+            ..CoreOptions::default()
+        };
+        match Core::open(env, options) {
+            Ok(core) => {
+                let queue = core.ready_queue();
+                self.places.lock()[place].life = Some(Life {
+                    core,
+                    state: Some(DriverState::default()),
+                    queue,
+                    nodes: Vec::new(),
+                });
+            }
+            Err(error) => self.fail(format!("I11 p{place}: cannot start: {error}")),
+        }
+        lives
+    }
+
+    /// Ends a process; `politely` with a goodbye.
+    pub fn end(&self, place: usize, politely: bool) {
+        let (life, socket) = {
+            let mut places = self.places.lock();
+            (places[place].life.take(), places[place].socket.take())
+        };
+        let Some(life) = life else { return };
+        if politely {
+            life.core.close();
+        }
+        if let Some(socket) = socket {
+            self.network().close(socket);
+        }
+    }
+
+    /// Lets everything happen that is due until `limit`.
+    pub fn run_until(&self, limit: u64) {
+        while !self.has_failed() && self.step(limit) {}
+        self.set_now(limit);
+    }
+
+    /// Whether an invariant is broken.
+    pub fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Ends the run if an invariant is broken.
+    pub fn note_failure(&self, cast: &Cast) {
+        if !cast.violations.is_empty() {
+            self.failed.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn step(&self, limit: u64) -> bool {
+        let Some((at, next)) = self.next().filter(|(at, _)| *at <= limit) else {
+            return false;
+        };
+        self.set_now(at);
+        match next {
+            Next::Mail => {
+                let now = self.now();
+                let socket = self.network().arrive(now);
+                if let Some(socket) = socket {
+                    let place = self.network().sockets[socket].place;
+                    self.turn(place);
+                }
+            }
+            Next::Turn(place) => self.turn(place),
+            Next::Step => {
+                let step = self.script.lock().next();
+                if let Some(step) = step {
+                    self.act(step);
+                }
+            }
+        }
+        self.note_failure(&self.cast.lock());
+        true
+    }
+
+    fn next(&self) -> Option<(u64, Next)> {
+        let now = self.now();
+        let mut best = None;
+        let mut offer = |at: Option<u64>, next: Next| {
+            if let Some(at) = at {
+                let at = at.max(now);
+                if best.as_ref().is_none_or(|(earliest, _)| at < *earliest) {
+                    best = Some((at, next));
+                }
+            }
+        };
+        for (index, place) in self.places.lock().iter().enumerate() {
+            if let Some(life) = place.life.as_ref().filter(|_| !place.blocked) {
+                let at = life.core.next_deadline().as_nanos();
+                let at = at.max(place.paused_until);
+                offer((at < u64::MAX).then_some(at), Next::Turn(index));
+            }
+        }
+        offer(self.network().next_at(), Next::Mail);
+        offer(self.script.lock().next_at(), Next::Step);
+        best
+    }
+
+    /// Lets a process do what it has to do, unless it cannot.
+    pub fn turn(&self, place: usize) {
+        let now = self.now();
+        loop {
+            let (core, mut state) = {
+                let mut places = self.places.lock();
+                let here = &mut places[place];
+                if here.blocked || here.paused_until > now {
+                    return;
+                }
+                here.turns_total += 1;
+                here.turns = match here.turns {
+                    (at, count) if at == now => (at, count + 1),
+                    _ => (now, 1),
+                };
+                let too_many = here.turns.1 > TURNS_PER_INSTANT_MAX;
+                let Some(life) = &mut here.life else { return };
+                let Some(state) = life.state.take() else {
+                    return;
+                };
+                if too_many {
+                    let text = format!("I7 p{place}: turns in circles at one instant");
+                    self.fail(text);
+                    return;
+                }
+                (life.core.clone(), state)
+            };
+            core.turn_now(&mut state);
+            let socket = {
+                let mut places = self.places.lock();
+                if let Some(life) = &mut places[place].life {
+                    life.state = Some(state);
+                }
+                places[place].socket
+            };
+            self.settle(place);
+            let has_mail = socket.is_some_and(|s| self.network().has_mail(s));
+            if !has_mail || self.has_failed() {
+                return;
+            }
+        }
+    }
+
+    /// After a call into a process's context: takes in what it reported.
+    pub fn settle(&self, place: usize) {
+        let queue = {
+            let places = self.places.lock();
+            let Some(life) = &places[place].life else {
+                return;
+            };
+            life.queue.clone()
+        };
+        while let Some(task) = queue.pop() {
+            task.run();
+        }
+        let marks = std::mem::take(&mut *self.marks.lock());
+        for mark in marks {
+            self.take_in(mark);
+        }
+    }
+
+    /// A thread of the engine waits for a datagram: the world goes on without
+    /// it.
+    pub fn wait_for_mail(&self, socket: usize, until: u64) {
+        loop {
+            {
+                let mut network = self.network();
+                let woken = std::mem::take(&mut network.sockets[socket].woken);
+                if woken || network.has_mail(socket) {
+                    return;
+                }
+            }
+            if self.has_failed() || !self.step(until) {
+                self.set_now(until);
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The seeds that every test run tries: whole graphs under random faults, which
+//! must keep every invariant and converge after healing.
+
+use pteros_sim::plan::Options;
+use pteros_sim::{Outcome, run, run_guarded};
+
+fn assert_sound(outcome: &Outcome) {
+    let seed = outcome.seed;
+    assert!(
+        outcome.violations.is_empty(),
+        "{:#?}\nreplay: cargo xtask sim --seeds 1 --start {seed} --trace",
+        outcome.violations
+    );
+}
+
+fn assert_all_sound(seeds: std::ops::Range<u64>) {
+    for seed in seeds {
+        assert_sound(&run_guarded(seed, &Options::default()));
+    }
+}
+
+// Four parts, so that the test runner shares them out to its threads.
+
+#[test]
+fn graphs_survive_their_faults_1_to_50() {
+    assert_all_sound(1..51);
+}
+
+#[test]
+fn graphs_survive_their_faults_51_to_100() {
+    assert_all_sound(51..101);
+}
+
+#[test]
+fn graphs_survive_their_faults_101_to_150() {
+    assert_all_sound(101..151);
+}
+
+#[test]
+fn graphs_survive_their_faults_151_to_200() {
+    assert_all_sound(151..201);
+}
+
+#[test]
+fn a_seed_always_does_the_same() {
+    for seed in 1..8 {
+        let options = Options::default();
+        let first = run(seed, &options);
+        assert_eq!(first.hash, run(seed, &options).hash, "seed {seed}");
+        let readable = Options {
+            readable: true,
+            ..options
+        };
+        let told = run(seed, &readable);
+        assert_eq!(first.hash, told.hash, "seed {seed}: looking changes it");
+        assert!(!told.lines.is_empty());
+    }
+}
+
+#[test]
+fn the_runs_are_worth_running() {
+    let outcomes: Vec<_> = (1..21).map(|seed| run(seed, &Options::default())).collect();
+    let sum = |f: fn(&Outcome) -> u64| outcomes.iter().map(f).sum::<u64>();
+    assert!(sum(|o| o.messages.0) > 5_000, "too few messages");
+    assert!(sum(|o| o.messages.1) > 5_000, "too few samples taken");
+    assert!(sum(|o| o.matches) > 500, "too few matches");
+}

@@ -1,0 +1,18 @@
+//! `cargo xtask sim`: builds the simulator in release and runs it; its own
+//! words say what is wrong with an option (crates/sim/src/main.rs).
+
+use std::process::{Command, ExitStatus};
+
+use anyhow::{Context, Result};
+
+use crate::tidy::root;
+
+/// Runs the simulator with these options.
+pub fn run(arguments: &[String]) -> Result<ExitStatus> {
+    Command::new("cargo")
+        .current_dir(root())
+        .args(["run", "--release", "--quiet", "-p", "pteros-sim", "--"])
+        .args(arguments)
+        .status()
+        .context("run the simulator")
+}
