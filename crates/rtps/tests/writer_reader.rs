@@ -135,6 +135,23 @@ fn heartbeats_back_off_from_10_to_200_ms_while_nobody_answers() {
     assert!((49..=52).contains(&count), "{count} heartbeats in 10 s");
 }
 
+#[test]
+fn fast_dds_is_asked_for_its_first_heartbeat_in_its_own_way() {
+    for (vendor, base) in [(VendorId::FAST_DDS, 0), (VendorId::CYCLONE, 1)] {
+        let mut pair = Pair::new();
+        let w = pair.writer(0, reliable());
+        let r = pair.reader(1, reliable());
+        pair.writers[w.0].vendor = vendor;
+        // It matches first, and its heartbeat comes before we know it.
+        pair.writer_learns(w, r);
+        pair.run_ms(1);
+        pair.net.log.clear();
+        pair.reader_learns(r, w);
+        pair.run_ms(1);
+        assert_eq!(pair.net.log[0], [Said::AckNack(base, 0)]);
+    }
+}
+
 /// A reader that says nothing yet: Cyclone DDS begins a volatile one after the
 /// last number of the first heartbeat it takes, and drops what comes before.
 #[test]
@@ -865,6 +882,26 @@ fn a_lost_sample_that_expires_holds_up_nobody_for_ever() {
     pair.run_ms(100);
     assert_eq!(pair.numbers(r).last(), Some(&3));
     assert!(pair.writers[w.0].machine.is_acked_by_all());
+}
+
+#[test]
+fn a_sample_that_expires_while_half_its_fragments_are_lost_holds_up_nobody_for_ever() {
+    let qos = EndpointQos {
+        lifespan: Duration::from_millis(30),
+        ..reliable()
+    };
+    let (mut pair, w, r) = joined(qos, reliable());
+    pair.net.drop_next(
+        100_000,
+        |s| matches!(s, Said::Frag(_, number) if *number > 5),
+    );
+    pair.write(w, &image(20_000));
+    pair.run_ms(400);
+    assert_eq!(pair.writers[w.0].machine.stats().expired, 1);
+    assert!(pair.writers[w.0].machine.is_acked_by_all());
+    pair.write(w, &image(20));
+    pair.run_ms(1);
+    assert_eq!(pair.numbers(r), [2]);
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use pteros::interfaces::std_msgs::msg::String as Text;
+use pteros::interfaces::std_msgs::msg::{String as Text, UInt8MultiArray};
 use pteros::prelude::*;
 
+use crate::peer::value;
 use crate::stage::*;
 
 const WRITTEN: usize = 10;
@@ -89,6 +90,56 @@ pub fn we_get_all_of_their_fast_writer(stage: &Stage) {
     std::thread::sleep(Duration::from_millis(300));
     for n in 1..=MANY {
         expect_hello(&subscription, n);
+    }
+    assert!(peer.finish(PATIENCE).unwrap().success());
+    assert_eq!(subscription.counts().lost, 0);
+}
+
+/// More than any socket buffer holds: what overflows is sent again.
+const LARGE_BYTES: usize = 1_000_000;
+const LARGE_MANY: usize = 60;
+
+pub fn they_get_all_of_our_large_samples(stage: &Stage) {
+    let node = stage.node();
+    let all = QosProfile {
+        max_blocking_time: Some(PATIENCE),
+        ..QosProfile::default().keep_all()
+    };
+    let publisher = node
+        .create_publisher::<UInt8MultiArray>("chatter", &all)
+        .unwrap();
+    let mut peer = stage.peer(&format!(
+        "sub --type bytes --history keep_all --count {LARGE_MANY}"
+    ));
+    wait_until_they_hear(&publisher, &mut peer);
+    let mut expected = Vec::new();
+    for n in 1..=LARGE_MANY {
+        let data = pattern(LARGE_BYTES, n);
+        expected.push(crc(&data));
+        publisher.publish_owned(array(data)).unwrap();
+    }
+    for crc in &expected {
+        let line = peer.expect("received ", PATIENCE);
+        assert_eq!(value(&line, "crc"), Some(&**crc), "{line}");
+    }
+}
+
+pub fn we_get_all_of_their_large_samples(stage: &Stage) {
+    let node = stage.node();
+    let all = QosProfile::default().keep_all();
+    let subscription = node
+        .create_polled_subscription::<UInt8MultiArray>("chatter", &all)
+        .unwrap();
+    let mut peer = stage.waiting_publisher(&format!(
+        "--type bytes --history keep_all --size {LARGE_BYTES} --count {LARGE_MANY} --rate 0"
+    ));
+    wait_until_we_hear(&subscription, &mut peer);
+    for n in 1..=LARGE_MANY {
+        let sample = subscription
+            .take_timeout(PATIENCE)
+            .unwrap_or_else(|| panic!("sample {n}: {:?}", subscription.counts()));
+        let line = peer.expect("sent ", PATIENCE);
+        assert_eq!(value(&line, "crc"), Some(&*crc(&sample.data)), "{line}");
     }
     assert!(peer.finish(PATIENCE).unwrap().success());
     assert_eq!(subscription.counts().lost, 0);

@@ -55,7 +55,9 @@ stories! {
         their_late_joiner_gets_the_depth_in_order,
         our_late_joiner_gets_the_depth_in_order,
         they_get_all_of_our_fast_writer,
-        we_get_all_of_their_fast_writer;
+        we_get_all_of_their_fast_writer,
+        they_get_all_of_our_large_samples,
+        we_get_all_of_their_large_samples;
     vitality:
         a_missed_deadline_of_ours_is_told_on_both_sides,
         a_missed_deadline_of_theirs_is_told_on_both_sides,

@@ -205,14 +205,25 @@ pub fn pattern(size: usize, seed: usize) -> Vec<u8> {
 
 /// CRC-32 as zlib has it and the peers print it.
 pub fn crc(bytes: &[u8]) -> String {
-    let mut crc = u32::MAX;
-    for byte in bytes {
-        crc ^= u32::from(*byte);
-        for _ in 0..8 {
+    const TABLE: [u32; 256] = crc_table();
+    let next = |crc: u32, byte: &u8| TABLE[usize::from(crc as u8 ^ byte)] ^ (crc >> 8);
+    format!("{:08x}", !bytes.iter().fold(u32::MAX, next))
+}
+
+const fn crc_table() -> [u32; 256] {
+    let mut table = [0; 256];
+    let mut n = 0;
+    while n < 256 {
+        let mut crc = n as u32;
+        let mut bit = 0;
+        while bit < 8 {
             crc = (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg());
+            bit += 1;
         }
+        table[n] = crc;
+        n += 1;
     }
-    format!("{:08x}", !crc)
+    table
 }
 
 /// Sends a signal to a peer; `INT` is a clean end.

@@ -79,7 +79,10 @@ impl WriterProxy {
         full: bool,
         config: &NackConfig,
     ) -> (AckNack, bool) {
-        let base = self.first_missing();
+        let base = match !self.synced && self.introduces_with_zero {
+            true => 0,
+            false => self.first_missing(),
+        };
         let mut state = SequenceSet::empty(SequenceNumber(base));
         let mut requested = self.nack.requested;
         let timer_due = self.nack.at <= now;

@@ -129,6 +129,10 @@ pub(super) struct WriterProxy {
     /// An ACKNACK is owed now.
     pub respond: bool,
     pub nack: Nack,
+    /// Fast DDS answers an ACKNACK that comes before its first heartbeat only
+    /// if the base is 0, as its own are; another base puts its next heartbeat
+    /// off, for 3 s by default.
+    pub introduces_with_zero: bool,
     /// How many more times we introduce ourselves to a silent writer.
     pub introductions_left: u32,
     /// It stands in the reader's list of those with something to send.
@@ -173,6 +177,7 @@ impl WriterProxy {
                 fruitless: 0,
                 arrivals_seen: 0,
             },
+            introduces_with_zero: writer.vendor == VendorId::FAST_DDS,
             introductions_left: if reliable {
                 reader.nack.introductions
             } else {
