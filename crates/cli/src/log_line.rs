@@ -55,8 +55,13 @@ impl Logger {
 /// Shows what the layers below report: warnings and worse, or what
 /// `--log-level` or RUST_LOG ask for.
 pub fn install(shared: &Shared) {
-    let filter = EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| EnvFilter::new(shared.arguments.log.filter(Severity::Warn)));
+    let asked = &shared.arguments.log;
+    let mut directives = asked.filter(Severity::Warn);
+    if asked.level.is_none() {
+        // The verbs say this themselves, with the names of the nodes.
+        directives += ",pteros_rmw::mismatch=error";
+    }
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(directives));
     // Only fails where a subscriber is installed already; then that one stays.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -14,6 +14,7 @@
 mod arguments;
 mod completion;
 mod console;
+mod dds_flags;
 mod demo;
 mod interface;
 mod log_line;

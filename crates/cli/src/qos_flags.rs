@@ -1,5 +1,6 @@
 //! ros2's `--qos-*` flags.
 
+use crate::dds_flags::DdsFlags;
 use crate::values::positive_seconds;
 use anyhow::{Result, bail};
 use clap::Args;
@@ -34,11 +35,14 @@ pub struct QosFlags {
     /// For how long one proof of life holds
     #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
     qos_liveliness_lease_duration_seconds: Option<Duration>,
+    #[command(flatten)]
+    dds: DdsFlags,
 }
 
 impl QosFlags {
     /// Whether anything besides the preset was given, which in `topic echo`
-    /// stops the adaptation to the publishers.
+    /// stops the adaptation to the publishers. The flags that ros2 does not
+    /// have leave what is adapted alone.
     pub fn overrides_anything(&self) -> bool {
         self.qos_depth.is_some()
             || self.qos_history.is_some()
@@ -81,6 +85,7 @@ impl QosFlags {
             ),
             (Some(depth), _) => qos.history = HistoryPolicy::KeepLast(depth),
         }
+        let qos = self.dds.apply(qos)?;
         qos.validate()?;
         Ok(qos)
     }

@@ -9,6 +9,16 @@ pub fn positive_seconds(text: &str) -> Result<Duration, String> {
         .map_err(|_| format!("'{text}' seconds is more than a clock can hold"))
 }
 
+/// A number of seconds, 0 or more.
+pub fn not_negative_seconds(text: &str) -> Result<Duration, String> {
+    let is_zero = text.parse() == Ok(0.0_f64);
+    if is_zero {
+        Ok(Duration::ZERO)
+    } else {
+        positive_seconds(text)
+    }
+}
+
 /// A finite number above zero.
 pub fn positive_float(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {

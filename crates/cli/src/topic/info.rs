@@ -5,7 +5,7 @@ use crate::session::{DiscoveryFlags, Session};
 use crate::shared::Shared;
 use anyhow::Result;
 use clap::Args;
-use pteros::qos::{HistoryPolicy, QosProfile};
+use pteros::qos::{DestinationOrder, HistoryPolicy, Ownership, QosProfile};
 use pteros::{EndpointInfo, Graph, VendorId};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -61,10 +61,11 @@ impl Info {
     }
 }
 
-/// One endpoint in the form that rclpy gives it.
+/// One endpoint in the form that rclpy gives it; policies that rclpy does not
+/// show follow where they are unusual.
 fn endpoint_text(endpoint: &EndpointInfo, kind: &str) -> String {
     let qos = &endpoint.qos;
-    [
+    let mut lines = vec![
         format!(
             "Node name: {}",
             endpoint
@@ -97,8 +98,49 @@ fn endpoint_text(endpoint: &EndpointInfo, kind: &str) -> String {
             "  Liveliness lease duration: {}",
             duration_text(qos.liveliness_lease)
         ),
-    ]
-    .join("\n")
+    ];
+    lines.extend(unusual_policies(qos));
+    lines.join("\n")
+}
+
+fn unusual_policies(qos: &QosProfile) -> Vec<String> {
+    let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
+    let mut lines = Vec::new();
+    let mut add = |unusual: bool, name: &str, value: String| {
+        if unusual {
+            lines.push(format!("  {name}: {value}"));
+        }
+    };
+    let partition = qos.partition.join(", ");
+    add(!qos.partition.is_empty(), "Partition", partition);
+    add(
+        qos.ownership == Ownership::Exclusive,
+        "Ownership",
+        format!("EXCLUSIVE, strength {}", qos.ownership_strength),
+    );
+    add(
+        qos.destination_order == DestinationOrder::BySource,
+        "Destination order",
+        "BY_SOURCE".into(),
+    );
+    add(
+        !qos.time_based_filter.is_zero(),
+        "Time based filter",
+        duration_text(Some(qos.time_based_filter)),
+    );
+    add(
+        !qos.latency_budget.is_zero(),
+        "Latency budget",
+        duration_text(Some(qos.latency_budget)),
+    );
+    for (name, data) in [
+        ("User data", &qos.user_data),
+        ("Topic data", &qos.topic_data),
+        ("Group data", &qos.group_data),
+    ] {
+        add(!data.is_empty(), name, text(data));
+    }
+    lines
 }
 
 /// One endpoint as JSON; durations in nanoseconds, `null` for infinite.
@@ -125,6 +167,21 @@ fn qos_json(endpoint: &EndpointInfo) -> Value {
         "deadline_ns": nanoseconds(qos.deadline),
         "liveliness": qos.liveliness.to_string(),
         "liveliness_lease_ns": nanoseconds(qos.liveliness_lease),
+        "partition": qos.partition,
+        "ownership": match qos.ownership {
+            Ownership::Shared => "SHARED",
+            Ownership::Exclusive => "EXCLUSIVE",
+        },
+        "ownership_strength": qos.ownership_strength,
+        "destination_order": match qos.destination_order {
+            DestinationOrder::ByReception => "BY_RECEPTION",
+            DestinationOrder::BySource => "BY_SOURCE",
+        },
+        "time_based_filter_ns": nanoseconds(Some(qos.time_based_filter)),
+        "latency_budget_ns": nanoseconds(Some(qos.latency_budget)),
+        "user_data": qos.user_data.escape_ascii().to_string(),
+        "topic_data": qos.topic_data.escape_ascii().to_string(),
+        "group_data": qos.group_data.escape_ascii().to_string(),
     })
 }
 

@@ -1,0 +1,132 @@
+//! The `--qos-*` flags between processes: who is heard, who meets, and what is
+//! said when nobody does.
+
+mod support;
+
+use support::{Domain, Running};
+
+/// A publisher of its own name twenty times a second, running.
+fn publisher(domain: &Domain, name: &str, flags: &str) -> Running {
+    let words = format!("topic pub /chatter std_msgs/msg/String -r 20 -n {name} {flags}");
+    let mut publisher = domain.start_with(&words, &format!("data: {name}"));
+    assert_eq!(publisher.line(), "publisher: beginning loop");
+    publisher
+}
+
+/// Reads lines until one is as wanted.
+#[track_caller]
+fn until(running: &mut Running, wanted: &str) {
+    let found = (0..400).any(|_| running.line() == wanted);
+    assert!(found, "no line {wanted:?} among 400");
+}
+
+#[test]
+fn the_strongest_exclusive_publisher_is_echoed_while_it_runs() {
+    let domain = Domain::new();
+    let _weak = publisher(
+        &domain,
+        "weak",
+        "--qos-ownership exclusive --qos-ownership-strength -1",
+    );
+    let mut echo =
+        domain.start("topic echo /chatter std_msgs/msg/String --csv --qos-ownership exclusive");
+    assert_eq!(echo.line(), "weak");
+    let strong = publisher(
+        &domain,
+        "strong",
+        "--qos-ownership exclusive --qos-ownership-strength 5",
+    );
+    until(&mut echo, "strong");
+    for _ in 0..10 {
+        assert_eq!(echo.line(), "strong");
+    }
+    strong.signal("INT");
+    until(&mut echo, "weak");
+}
+
+#[test]
+fn partitions_decide_who_meets() {
+    let domain = Domain::new();
+    let _front = publisher(
+        &domain,
+        "front",
+        "--qos-partition front --qos-partition all",
+    );
+    let meets = "topic echo /chatter --once --csv --qos-partition";
+    assert_eq!(domain.run(&format!("{meets} f*")).ok(), "front\n");
+    assert_eq!(domain.run(&format!("{meets} all")).ok(), "front\n");
+    let error = domain.run(&format!("{meets} rear --timeout 1")).failed(1);
+    assert!(
+        error.contains("PARTITION: offered [\"front\", \"all\"], requested [\"rear\"]"),
+        "{error}"
+    );
+}
+
+#[test]
+fn policies_that_ros2_does_not_show_follow_where_they_are_unusual() {
+    let domain = Domain::new();
+    let _publisher = publisher(
+        &domain,
+        "exotic",
+        "--qos-ownership exclusive --qos-ownership-strength 7 --qos-partition arm \
+         --qos-destination-order by_source --qos-latency-budget-seconds 0.01 \
+         --qos-deadline-seconds 2 --qos-user-data mine --qos-topic-data its",
+    );
+    let text = domain.run("topic info -v /chatter").ok();
+    for line in [
+        "  Deadline: 2000000000 nanoseconds\n",
+        "  Partition: arm\n",
+        "  Ownership: EXCLUSIVE, strength 7\n",
+        "  Destination order: BY_SOURCE\n",
+        "  Latency budget: 10000000 nanoseconds\n",
+        "  User data: mine\n",
+        "  Topic data: its\n",
+    ] {
+        assert!(text.contains(line), "{line}{text}");
+    }
+    let json = domain.run("topic info /chatter --json").json();
+    let qos = &json["publishers"][0]["qos"];
+    assert_eq!(qos["ownership_strength"], 7);
+    assert_eq!(qos["partition"][0], "arm");
+    assert_eq!(qos["user_data"], "mine");
+}
+
+#[test]
+fn every_policy_that_stands_between_is_named_with_the_way_out() {
+    let domain = Domain::new();
+    let _publisher = publisher(&domain, "plain", "--qos-latency-budget-seconds 1");
+    let error = domain
+        .run(
+            "topic echo /chatter --once --timeout 1 --qos-ownership exclusive \
+             --qos-destination-order by_source --qos-presentation group --qos-deadline-seconds 1",
+        )
+        .failed(1);
+    for reason in [
+        "OWNERSHIP: offered shared, requested exclusive; use the same",
+        "DESTINATION_ORDER: offered by reception, requested by source; ",
+        "PRESENTATION: offered instance, requested group; ",
+        "DEADLINE: offered infinite, requested 1 s; ",
+        "LATENCY_BUDGET: offered 1 s, requested 0 ns; ",
+    ] {
+        assert!(error.contains(reason), "{reason}\n{error}");
+    }
+}
+
+#[test]
+fn impossible_policies_are_refused_by_name() {
+    let domain = Domain::new();
+    for (flags, expected) in [
+        ("--qos-ownership-strength 3", "--qos-ownership exclusive"),
+        ("--qos-max-samples 2", "less than the history depth 5"),
+        (
+            "--qos-time-based-filter-seconds 2 --qos-deadline-seconds 1",
+            "shorter than the time based filter of 2 s",
+        ),
+    ] {
+        let words = format!("topic echo /chatter std_msgs/msg/String --once {flags}");
+        let error = domain.run(&words).failed(1);
+        assert!(error.contains(expected), "{flags}: {error}");
+    }
+    let error = domain.run("topic echo /x --qos-ownership mine").failed(2);
+    assert!(error.contains("shared, exclusive"), "{error}");
+}
