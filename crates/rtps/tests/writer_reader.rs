@@ -845,6 +845,22 @@ fn a_burst_whose_end_is_lost_is_asked_for_within_three_milliseconds() {
     assert_eq!(pair.writers[w.0].machine.stats().fragments_resent, 299 + 1);
 }
 
+#[test]
+fn a_volatile_reader_that_lost_its_writer_for_a_while_gets_nothing_twice() {
+    let (mut pair, w, r) = joined(latched(100), reliable());
+    pair.write_many(w, 5);
+    pair.run_ms(50);
+    // Only one direction was cut: the writer never noticed.
+    let guid = pair.writer_guid(w);
+    pair.readers[r.0].machine.unmatch_writer(guid);
+    pair.write_many(w, 2);
+    pair.run_ms(50);
+    pair.reader_learns(r, w);
+    pair.write_many(w, 1);
+    pair.run_ms(100);
+    assert_eq!(pair.numbers(r), [1, 2, 3, 4, 5, 6, 7, 8]);
+}
+
 // --- Lifespan, deadline, liveliness --------------------------------------------
 
 #[test]

@@ -22,7 +22,7 @@ use crate::defrag::{Assembly, Fragments, SampleHead};
 use crate::history::{CacheChange, ChangeKind};
 use crate::id::{Guid, GuidPrefix};
 use crate::locator::Route;
-use crate::qos::{EndpointQos, Liveliness, Ownership};
+use crate::qos::{Durability, EndpointQos, Liveliness, Ownership};
 use crate::receiver::Source;
 use crate::seq::SequenceNumber;
 use crate::stats::ReaderStats;
@@ -36,6 +36,9 @@ use proxy::{Ready, Taken, WriterProxy};
 const TIMER_WRITERS: usize = 0;
 /// When to find that no sample came within the deadline.
 const TIMER_DEADLINE: usize = 1;
+
+/// Writers remembered after their match ended; beyond that all are forgotten.
+const LEFT_OFF_MAX: usize = 256;
 
 /// One RTPS reader. Not thread-safe; its owner locks.
 #[derive(Debug)]
@@ -53,6 +56,10 @@ pub struct Reader {
     clock: Instant,
     /// The highest ACKNACK or NACK_FRAG count that an unmatched writer heard.
     counts_used: u32,
+    /// Where each writer stood when its match ended, for volatile readers:
+    /// what they had is no news when the match comes back, though the writer
+    /// may never have noticed that it was gone.
+    left_off: BTreeMap<Guid, i64>,
 }
 
 impl Reader {
@@ -60,6 +67,7 @@ impl Reader {
     pub fn new(config: ReaderConfig) -> Self {
         Self {
             counts_used: 0,
+            left_off: BTreeMap::new(),
             ready: Ready {
                 changes: VecDeque::new(),
                 samples_max: config.limits.ready_samples_max.max(1),
@@ -132,6 +140,7 @@ impl Reader {
         // A writer that never forgot us ignores counts that begin anew.
         proxy.acknack_count = self.counts_used;
         proxy.nack_frag_count = self.counts_used;
+        proxy.resume_at = self.left_off.remove(&guid).unwrap_or(1);
         if proxy.lease_until != Instant::FAR_FUTURE {
             self.timers.set_no_later(TIMER_WRITERS, proxy.lease_until);
         }
@@ -151,6 +160,13 @@ impl Reader {
         let counts = proxy.acknack_count.max(proxy.nack_frag_count);
         self.counts_used = self.counts_used.max(counts);
         let lost = proxy.finish(&mut self.ready);
+        if proxy.reliable && self.config.qos.durability == Durability::Volatile {
+            if self.left_off.len() >= LEFT_OFF_MAX {
+                self.left_off.clear();
+            }
+            let next = proxy.announced.saturating_add(1);
+            self.left_off.insert(guid, next.max(proxy.resume_at));
+        }
         self.note_lost(guid, lost);
         let (alive, not_alive) = if proxy.alive { (-1, 0) } else { (0, -1) };
         self.events

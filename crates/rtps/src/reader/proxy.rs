@@ -105,6 +105,8 @@ pub(super) struct WriterProxy {
     pub lease_until: Instant,
 
     start: Start,
+    /// Lower numbers were dealt with in an earlier match.
+    pub resume_at: i64,
     /// A heartbeat has told what the writer has. For best effort: some sample
     /// has come.
     pub synced: bool,
@@ -146,6 +148,7 @@ impl WriterProxy {
         let limits = &reader.limits;
         Self {
             start: Start::of(&reader.qos, &writer),
+            resume_at: 1,
             guid: writer.guid,
             reliable,
             lifespan: writer.qos.lifespan,
@@ -326,6 +329,12 @@ impl WriterProxy {
                 .map_or(i64::MAX, |kept| kept.0)
                 .min(last.saturating_add(1)),
         };
+        // A writer that has not come as far began anew.
+        let resumes = self.resume_at > begin && self.resume_at <= last.saturating_add(1);
+        let begin = if resumes { self.resume_at } else { begin };
+        if resumes {
+            while self.reorder.pop_below(SequenceNumber(begin)).is_some() {}
+        }
         self.news = last.saturating_add(1);
         self.give_up_below(begin);
     }

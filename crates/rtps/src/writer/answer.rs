@@ -84,7 +84,14 @@ impl Writer {
         if nack.sequence.0 >= end || nack.state.is_empty() {
             return;
         }
-        if reader.request_fragments(nack.sequence, nack.state) {
+        let change = self.history.find(nack.sequence);
+        let noted = match change.is_some_and(|change| reader.wants(change)) {
+            true => reader.request_fragments(nack.sequence, nack.state),
+            // Gone meanwhile (its lifespan, say): a GAP says so, or the reader
+            // would ask for ever.
+            false => reader.request_sample(nack.sequence),
+        };
+        if noted {
             reader.repair_at = now.max(reader.served_at.after(suppression));
             self.timers.set_no_later(TIMER_REPAIR, reader.repair_at);
             self.has_debts = true;

@@ -143,6 +143,15 @@ impl ReaderProxy {
         )
     }
 
+    /// Notes a request for a whole sample besides those of the last ACKNACK.
+    /// False when it is too far from those.
+    pub fn request_sample(&mut self, sequence: SequenceNumber) -> bool {
+        if self.requested.is_empty() {
+            self.requested = SequenceSet::empty(sequence);
+        }
+        self.requested.insert(sequence)
+    }
+
     /// Notes a request for fragments; replaces an earlier one for the same
     /// sample. False when there are too many.
     pub fn request_fragments(&mut self, sequence: SequenceNumber, set: FragmentSet) -> bool {
