@@ -1,5 +1,10 @@
 //! Who leaves with a goodbye is gone at once, who dies is gone with its lease.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a process that is started learns its part from its environment"
+)]
+
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
