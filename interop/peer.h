@@ -26,7 +26,8 @@ struct peer_options {
   enum peer_verb verb;
   const char *topic, *reply_topic, *partition, *typehash, *enclave, *text;
   bool bytes;               /* UInt8MultiArray instead of String */
-  bool reliable, transient_local;
+  bool reliable, transient_local, exclusive;
+  long strength;            /* of an exclusive writer */
   int depth;                /* 0 is KEEP_ALL */
   long deadline_ms, lease_ms, lifespan_ms, assert_ms; /* 0 is none */
   enum peer_liveliness liveliness;
@@ -293,6 +294,7 @@ static void set_option(struct peer_options *o, const char *n, const char *v)
   else if (IS("--assert")) o->assert_ms = (long)number(n, v);
   else if (IS("--lifespan")) o->lifespan_ms = (long)number(n, v);
   else if (IS("--partition")) o->partition = v;
+  else if (IS("--exclusive")) o->exclusive = true, o->strength = (long)number(n, v);
   else if (IS("--size")) o->size = (long)number(n, v);
   else if (IS("--count")) o->count = (long)number(n, v);
   else if (IS("--warmup")) o->warmup = (long)number(n, v);

@@ -155,6 +155,10 @@ static dds_qos_t *endpoint_qos(bool writer)
   if (options.lifespan_ms && writer)
     dds_qset_lifespan(q, DDS_MSECS(options.lifespan_ms));
   dds_qset_liveliness(q, kinds[options.liveliness], options.lease_ms ? DDS_MSECS(options.lease_ms) : DDS_INFINITY);
+  if (options.exclusive)
+    dds_qset_ownership(q, DDS_OWNERSHIP_EXCLUSIVE);
+  if (options.exclusive && writer)
+    dds_qset_ownership_strength(q, (int32_t)options.strength);
   if (options.partition)
     dds_qset_partition1(q, options.partition);
   if (options.typehash) {

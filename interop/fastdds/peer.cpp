@@ -198,6 +198,8 @@ static void fill_qos(Qos &q)
     q.liveliness().lease_duration = milliseconds(options.lease_ms);
     q.liveliness().announcement_period = milliseconds(options.lease_ms * 2 / 3);
   }
+  if (options.exclusive)
+    q.ownership().kind = EXCLUSIVE_OWNERSHIP_QOS;
   q.endpoint().history_memory_policy = eprosima::fastrtps::rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
   if (!options.shared_memory)
     q.data_sharing().off();
@@ -212,6 +214,7 @@ static DataWriter *make_writer(DomainParticipant *participant, const char *topic
     publisher.partition().push_back(options.partition);
   DataWriterQos qos;
   fill_qos(qos);
+  qos.ownership_strength().value = (uint32_t)options.strength;
   auto *p = check(participant->create_publisher(publisher), "create a publisher");
   return check(p->create_datawriter(make_topic(participant, topic), qos, &writing), "create a writer");
 }

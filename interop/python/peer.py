@@ -173,6 +173,7 @@ def parse():
     parser.add_argument("--settle", type=float, default=0.3)
     parser.add_argument("--linger", type=float, default=0)
     parser.add_argument("--partition")
+    parser.add_argument("--exclusive", type=int)
     parser.add_argument("--typehash")
     parser.add_argument("--enclave", default="/")
     return parser.parse_args()
@@ -211,6 +212,10 @@ def endpoint_qos(o):
         policies.append(Policy.Deadline(duration(milliseconds=o.deadline)))
     if o.lifespan and o.verb == "pub":
         policies.append(Policy.Lifespan(duration(milliseconds=o.lifespan)))
+    if o.exclusive is not None:
+        policies.append(Policy.Ownership.Exclusive)
+        if o.verb == "pub":
+            policies.append(Policy.OwnershipStrength(o.exclusive))
     if o.typehash:
         policies.append(Policy.Userdata(f"typehash={o.typehash};".encode()))
     return Qos(*policies)

@@ -12,6 +12,7 @@ mod announce;
 mod departure;
 mod history;
 mod mismatch;
+mod ownership;
 mod sizes;
 mod stage;
 mod talk;
@@ -70,6 +71,9 @@ stories! {
     mismatch:
         our_offer_that_does_not_fit_is_told_on_both_sides,
         their_offer_that_does_not_fit_is_told_on_both_sides;
+    ownership:
+        we_hear_their_stronger_writer_while_it_is_there,
+        they_hear_our_stronger_writer_while_it_is_there;
     announce:
         their_type_hash_is_read,
         our_announcements_match_theirs;

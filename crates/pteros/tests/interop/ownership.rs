@@ -1,0 +1,75 @@
+//! Exclusive ownership: of several writers the strongest is heard, whosever it
+//! is and whosever the reader.
+
+use std::time::Duration;
+
+use pteros::interfaces::std_msgs::msg::String as Text;
+use pteros::prelude::*;
+use pteros::qos::Ownership;
+
+use crate::peer::value;
+use crate::stage::*;
+
+fn exclusive(strength: i32) -> QosProfile {
+    QosProfile::default()
+        .exclusive()
+        .ownership_strength(strength)
+}
+
+pub fn we_hear_their_stronger_writer_while_it_is_there(stage: &Stage) {
+    let node = stage.node();
+    let subscription = node
+        .create_polled_subscription::<Text>("chatter", exclusive(0))
+        .unwrap();
+    let weak = node
+        .create_publisher::<Text>("chatter", exclusive(3))
+        .unwrap();
+    let is_heard = |n: usize| {
+        weak.publish(&hello(n)).unwrap();
+        subscription
+            .take()
+            .is_some_and(|sample| *sample == hello(n))
+    };
+    let mut strong = stage.waiting_publisher("--exclusive 8 --rate 0 --count 2 --linger 60");
+    assert!(subscription.wait_for_matched(2, PATIENCE));
+    strong.expect("matched 1", PATIENCE);
+    let theirs = node.context().graph().publishers("/chatter");
+    let theirs = theirs.iter().find(|e| !e.local).unwrap();
+    assert_eq!(theirs.qos.ownership, Ownership::Exclusive);
+    assert_eq!(theirs.qos.ownership_strength, 8);
+    assert!(is_heard(10));
+    strong.go();
+    expect_hello(&subscription, 1);
+    expect_hello(&subscription, 2);
+    assert!(!is_heard(11));
+    assert_eq!(subscription.counts().outranked, 1);
+    signal(&strong, "INT");
+    time_until(&node, PATIENCE, || subscription.matched_count() == 1);
+    assert!(is_heard(12));
+}
+
+pub fn they_hear_our_stronger_writer_while_it_is_there(stage: &Stage) {
+    let node = stage.node();
+    let publisher = |strength| {
+        node.create_publisher::<Text>("chatter", exclusive(strength))
+            .unwrap()
+    };
+    let (weak, strong) = (publisher(3), publisher(8));
+    let mut peer = stage.peer("sub --exclusive 0");
+    peer.expect("matched 2", PATIENCE);
+    assert!(weak.wait_for_matched(1, PATIENCE) && strong.wait_for_matched(1, PATIENCE));
+    weak.publish(&hello(1)).unwrap();
+    peer_expects_hello(&mut peer, 1);
+    strong.publish(&hello(2)).unwrap();
+    peer_expects_hello(&mut peer, 2);
+    weak.publish(&hello(3)).unwrap();
+    assert!(weak.wait_for_all_acked(PATIENCE));
+    strong.publish(&hello(4)).unwrap();
+    peer_expects_hello(&mut peer, 4);
+    drop(strong);
+    peer.expect("matched 1", PATIENCE);
+    live_for(&node, Duration::from_millis(50));
+    weak.publish(&hello(5)).unwrap();
+    let line = peer.expect("received ", PATIENCE);
+    assert_eq!(value(&line, "text"), Some(&*hello(5).data), "{line}");
+}
