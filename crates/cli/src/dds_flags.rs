@@ -46,7 +46,7 @@ pub struct DdsFlags {
     /// Access scope of the presentation; matched only
     #[arg(long, value_name = "SCOPE", value_parser = PossibleValuesParser::new(SCOPE).map(|word| scope(&word)))]
     qos_presentation: Option<u8>,
-    /// Importance for the transport; announced only
+    /// Differentiated services code point of the datagrams, 1 to 63 (46: expedited)
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     qos_transport_priority: Option<i32>,
     /// Text announced with the endpoint

@@ -19,6 +19,8 @@ pub(crate) enum Control {
     Segments(u16),
     /// Leave by this interface (IP_PKTINFO).
     Interface(u32),
+    /// Carry this differentiated services field (IP_TOS).
+    ServiceField(u8),
 }
 
 /// Control messages of one call: 64 bytes, aligned as `cmsghdr` wants.
@@ -69,6 +71,10 @@ pub(crate) fn send_with(
                 ipi_addr: libc::in_addr { s_addr: 0 },
             };
             put_control(&mut message, libc::IPPROTO_IP, libc::IP_PKTINFO, info)
+        }
+        Control::ServiceField(field) => {
+            let field = libc::c_int::from(field);
+            put_control(&mut message, libc::IPPROTO_IP, libc::IP_TOS, field)
         }
     };
     message.msg_controllen = used as _;

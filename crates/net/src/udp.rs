@@ -185,6 +185,25 @@ impl UdpSocket {
         )?)
     }
 
+    /// As [`UdpSocket::send`], marked with a differentiated services code point
+    /// (RFC 2474), 0 to 63: 46 is expedited forwarding. What the network does
+    /// with it is the network's business. No privilege is needed.
+    ///
+    /// # Errors
+    /// As [`UdpSocket::send`]; `InvalidInput` above 63.
+    pub fn send_marked(
+        &self,
+        parts: &[IoSlice<'_>],
+        to: SocketAddrV4,
+        code_point: u8,
+    ) -> io::Result<usize> {
+        if code_point > 63 {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let field = sys::Control::ServiceField(code_point << 2);
+        sys::send_with(self.as_fd(), parts, to, field)
+    }
+
     /// As [`UdpSocket::send`], out of one interface whatever the routes say.
     ///
     /// For multicast, which would else leave by the default route only.
@@ -360,6 +379,28 @@ mod tests {
         assert_eq!((received.segment_bytes, received.truncated), (None, false));
         let empty = b.receive(&mut buffer).expect_err("nothing left");
         assert_eq!(empty.kind(), io::ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn a_marked_datagram_carries_its_code_point_and_the_next_one_none() {
+        let (a, b) = (open(), open());
+        setsockopt(&b.socket, sockopt::IpRecvTos, &true).expect("IP_RECVTOS");
+        let parts = [IoSlice::new(b"urgent")];
+        let to = b.local_address();
+        assert_eq!(a.send_marked(&parts, to, 46).expect("send"), 6);
+        assert_eq!(a.send(&parts, to).expect("send"), 6);
+        let refused = a.send_marked(&parts, to, 64).expect_err("too high");
+        assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
+        for expected in [46 << 2, 0] {
+            let (mut buffer, mut control) = ([0; 16], sys::ControlBuffer::default());
+            let mut parts = [IoSliceMut::new(&mut buffer)];
+            let fd = b.socket.as_raw_fd();
+            let flags = MsgFlags::empty();
+            let message = recvmsg::<SockaddrIn>(fd, &mut parts, Some(control.bytes()), flags)
+                .expect("receive");
+            let field = message.cmsgs().expect("control").next();
+            assert_eq!(field, Some(ControlMessageOwned::Ipv4Tos(expected)));
+        }
     }
 
     #[test]

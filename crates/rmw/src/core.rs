@@ -302,12 +302,17 @@ impl Core {
         self.table.read().readers.get(&id).cloned()
     }
 
-    /// Sends every datagram of `outbox`. No lock is needed or taken.
-    pub(crate) fn send(&self, outbox: &Outbox) {
+    /// Sends every datagram of `outbox`, marked with a code point unless that
+    /// is 0. No lock is needed or taken.
+    pub(crate) fn send(&self, outbox: &Outbox, code_point: u8) {
         for datagram in outbox.iter() {
             let parts = datagram.parts.map(IoSlice::new);
             for locator in datagram.to {
-                let counter = match self.transport.send(&parts, locator) {
+                let sent = match code_point {
+                    0 => self.transport.send(&parts, locator),
+                    _ => self.transport.send_marked(&parts, locator, code_point),
+                };
+                let counter = match sent {
                     Ok(()) => &self.counters.sent,
                     Err(error) => {
                         tracing::trace!(%error, %locator, "send");
@@ -383,7 +388,7 @@ impl Core {
         let mut outbox = Outbox::new();
         let now = self.env.now();
         self.participant.lock().farewell(now, &mut outbox);
-        self.send(&outbox);
+        self.send(&outbox, 0);
     }
 }
 

@@ -91,6 +91,15 @@ pub trait Transport: Send + Sync {
     /// The operating system's error, for counting; never fatal.
     fn send(&self, parts: &[IoSlice<'_>], to: &Locator) -> io::Result<()>;
 
+    /// As [`Transport::send`], marked for the network with a differentiated
+    /// services code point, 1 to 63. A transport without marks sends plainly.
+    ///
+    /// # Errors
+    /// As [`Transport::send`].
+    fn send_marked(&self, parts: &[IoSlice<'_>], to: &Locator, _code_point: u8) -> io::Result<()> {
+        self.send(parts, to)
+    }
+
     /// Takes one datagram, if one is there.
     fn receive(&self, buffer: &mut [u8]) -> Option<Received>;
 

@@ -25,12 +25,17 @@ thread_local! {
 
 /// Runs `fill` on this thread's outbox and sends what it put there, until it
 /// says that nothing is left. `fill` must not publish.
-pub(crate) fn transmit(core: &Core, mut fill: impl FnMut(&mut Outbox) -> bool) {
+pub(crate) fn transmit(core: &Core, fill: impl FnMut(&mut Outbox) -> bool) {
+    transmit_marked(core, 0, fill);
+}
+
+/// As [`transmit`], every datagram marked with a code point unless that is 0.
+fn transmit_marked(core: &Core, code_point: u8, mut fill: impl FnMut(&mut Outbox) -> bool) {
     OUTBOX.with_borrow_mut(|outbox| {
         loop {
             outbox.clear();
             let more = fill(outbox);
-            core.send(outbox);
+            core.send(outbox, code_point);
             if !more {
                 break;
             }
@@ -179,7 +184,7 @@ impl Core {
     /// Fills datagrams under the writer's lock and sends them without it.
     fn send_new(&self, writer: &WriterEndpoint, state: MutexGuard<'_, WriterState>, now: Instant) {
         let mut held = Some(state);
-        transmit(self, |outbox| {
+        transmit_marked(self, writer.code_point, |outbox| {
             let mut state = held.take().unwrap_or_else(|| writer.state.lock());
             let more = state.machine.poll_transmit(now, outbox);
             // Under the lock: a later deadline must not be written over.
@@ -191,7 +196,7 @@ impl Core {
 
     /// Sends what a writer has to send and tells its events.
     pub(crate) fn serve_writer(&self, now: Instant, writer: &WriterEndpoint) {
-        transmit(self, |outbox| {
+        transmit_marked(self, writer.code_point, |outbox| {
             let mut state = writer.state.lock();
             let more = state.machine.poll_transmit(now, outbox);
             writer.collect(&mut state.machine);

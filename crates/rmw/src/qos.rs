@@ -124,7 +124,8 @@ pub struct QosProfile {
     /// sooner is dropped, but a reliable subscription gets the last sample of
     /// a burst. Zero: no filter.
     pub time_based_filter: Duration,
-    /// Hint for the transport; announced only.
+    /// From 1 to 63 the differentiated services code point that a publisher's
+    /// datagrams carry (46: expedited forwarding). Else announced only.
     pub transport_priority: i32,
     /// What a durability service would keep; announced only.
     pub durability_service: DurabilityService,

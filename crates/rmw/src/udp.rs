@@ -375,15 +375,28 @@ impl UdpTransport {
     }
 }
 
+fn address_of(locator: &Locator) -> io::Result<SocketAddrV4> {
+    let Some((ip, port)) = locator.to_udp_v4() else {
+        return Err(io::Error::new(
+            io::ErrorKind::AddrNotAvailable,
+            format!("{locator} is not a UDPv4 address"),
+        ));
+    };
+    Ok(SocketAddrV4::new(Ipv4Addr::from(ip), port))
+}
+
 impl Transport for UdpTransport {
+    fn send_marked(&self, parts: &[IoSlice<'_>], to: &Locator, code_point: u8) -> io::Result<()> {
+        if to.is_multicast() {
+            return self.send(parts, to);
+        }
+        let address = address_of(to)?;
+        let sent = self.unicast.send_marked(parts, address, code_point);
+        sent.map(drop)
+    }
+
     fn send(&self, parts: &[IoSlice<'_>], to: &Locator) -> io::Result<()> {
-        let Some((ip, port)) = to.to_udp_v4() else {
-            return Err(io::Error::new(
-                io::ErrorKind::AddrNotAvailable,
-                format!("{to} is not a UDPv4 address"),
-            ));
-        };
-        let address = SocketAddrV4::new(Ipv4Addr::from(ip), port);
+        let address = address_of(to)?;
         if !to.is_multicast() {
             return self.unicast.send(parts, address).map(drop);
         }

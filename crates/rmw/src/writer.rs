@@ -57,6 +57,8 @@ pub struct WriterEndpoint {
     pub data: EndpointData,
     /// The largest serialized message, bytes.
     pub(crate) sample_bytes_max: usize,
+    /// TRANSPORT_PRIORITY as its datagrams carry it, 0 to 63.
+    pub(crate) code_point: u8,
     pub(crate) state: Mutex<WriterState>,
     pub(crate) local: ArcSwap<Vec<LocalRoute>>,
     remote: AtomicUsize,
@@ -91,9 +93,12 @@ impl WriterEndpoint {
         };
         let by_source = data.qos.destination_order == DestinationOrder::BySource;
         let stamped = by_source.then_some(Timestamp::from_nanos(i64::MIN));
+        // Other values are announced only: each network maps them its own way.
+        let code_point = u8::try_from(data.qos.transport_priority).unwrap_or(0);
         Self {
             data,
             sample_bytes_max,
+            code_point: if code_point > 63 { 0 } else { code_point },
             state: Mutex::new(WriterState {
                 machine,
                 latched: VecDeque::new(),

@@ -189,6 +189,12 @@ impl QosProfile {
         self
     }
 
+    /// Mark a publisher's datagrams with this code point, 1 to 63.
+    pub fn transport_priority(mut self, code_point: i32) -> Self {
+        self.transport_priority = code_point;
+        self
+    }
+
     /// Announce free bytes with the endpoint.
     pub fn user_data(mut self, data: impl Into<Vec<u8>>) -> Self {
         self.user_data = data.into();
