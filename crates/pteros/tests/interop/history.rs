@@ -1,7 +1,5 @@
 //! What late joiners get, and what a fast writer may not lose.
 
-use std::time::Duration;
-
 use pteros::interfaces::std_msgs::msg::{String as Text, UInt8MultiArray};
 use pteros::prelude::*;
 
@@ -85,9 +83,9 @@ pub fn we_get_all_of_their_fast_writer(stage: &Stage) {
         .unwrap();
     let mut peer = stage.waiting_publisher(&format!("--history keep_all --count {MANY} --rate 0"));
     wait_until_we_hear(&subscription, &mut peer);
-    // A reader that is busy at first.
-    #[allow(clippy::disallowed_methods, reason = "the peer runs in real time")]
-    std::thread::sleep(Duration::from_millis(300));
+    // A reader that is busy at first: it takes nothing until many wait.
+    let many_wait = || subscription.counts().received >= MANY as u64 / 2;
+    assert!(node.context().graph().wait_until(PATIENCE, many_wait));
     for n in 1..=MANY {
         expect_hello(&subscription, n);
     }
