@@ -19,7 +19,7 @@ use std::{fs, io};
 /// The variable in which a sourced ROS 2 installation lists its prefixes.
 pub const AMENT_PREFIX_PATH: &str = "AMENT_PREFIX_PATH";
 
-/// A file or folder that could not be read.
+/// A folder that could not be read.
 #[derive(Debug)]
 pub struct FolderError {
     /// Which one.
@@ -43,7 +43,8 @@ impl InterfaceLibrary {
     /// definitions were found. Blocks for the disk.
     ///
     /// # Errors
-    /// A file or folder cannot be read. Texts are not judged here.
+    /// A folder cannot be read. Files are not judged here: the mistakes of one,
+    /// that it cannot be read included, are told to whoever needs its type.
     pub fn load_folder(&mut self, root: &Path) -> Result<usize, FolderError> {
         let mut count = self.load_package(root, &package_name_of(root))?;
         for folder in [root.to_path_buf(), root.join("share")] {
@@ -58,7 +59,7 @@ impl InterfaceLibrary {
     /// folders lie in `folder`. Returns how many. Blocks for the disk.
     ///
     /// # Errors
-    /// A file or folder cannot be read.
+    /// A folder cannot be read.
     pub fn load_package(&mut self, folder: &Path, package: &str) -> Result<usize, FolderError> {
         let mut count = 0;
         for kind in InterfaceKind::ALL {
@@ -72,11 +73,13 @@ impl InterfaceLibrary {
                     continue;
                 };
                 if matches {
-                    let text = fs::read_to_string(&path).map_err(|error| FolderError {
-                        path: path.clone(),
-                        error,
-                    })?;
-                    self.insert_text(package, kind, name, text, path.display().to_string());
+                    let origin = path.display().to_string();
+                    match fs::read_to_string(&path) {
+                        Ok(text) => self.insert_text(package, kind, name, text, origin),
+                        Err(error) => {
+                            self.insert_unreadable(package, kind, name, origin, error.to_string());
+                        }
+                    }
                     count += 1;
                 }
             }
@@ -90,7 +93,7 @@ impl InterfaceLibrary {
     /// definitions were found; 0 where the variable is not set.
     ///
     /// # Errors
-    /// A file or folder that exists cannot be read.
+    /// A folder that exists cannot be read.
     pub fn load_ament_prefix_path(&mut self) -> Result<usize, FolderError> {
         let Some(prefixes) = std::env::var_os(AMENT_PREFIX_PATH) else {
             return Ok(0);
@@ -101,7 +104,7 @@ impl InterfaceLibrary {
     /// As [`load_ament_prefix_path`](Self::load_ament_prefix_path), for given prefixes.
     ///
     /// # Errors
-    /// A file or folder that exists cannot be read.
+    /// A folder that exists cannot be read.
     pub fn load_prefixes(
         &mut self,
         prefixes: impl IntoIterator<Item = PathBuf>,
@@ -246,11 +249,20 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_read_is_named() {
+    fn a_file_that_cannot_be_read_is_named_to_those_who_need_it() {
         let scratch = Scratch::new("unreadable");
         scratch.write("a_msgs/msg/A.msg", "");
+        scratch.write("a_msgs/msg/B.msg", "int8 b");
+        scratch.write("a_msgs/msg/C.msg", "A a");
+        scratch.write("a_msgs/msg/D.msg/a folder", "");
         fs::write(scratch.0.join("a_msgs/msg/A.msg"), [0xff, 0xfe]).unwrap();
-        let error = InterfaceLibrary::new().load_folder(&scratch.0).unwrap_err();
-        assert!(error.to_string().contains("A.msg"), "{error}");
+        let mut library = InterfaceLibrary::new();
+        assert_eq!(library.load_folder(&scratch.0).unwrap(), 4);
+        assert!(library.describe("a_msgs/msg/B").is_ok());
+        assert_eq!(library.text("a_msgs/msg/A"), None);
+        for (name, file) in [("A", "A.msg"), ("C", "A.msg"), ("D", "D.msg")] {
+            let error = library.describe(&format!("a_msgs/msg/{name}")).unwrap_err();
+            assert!(error.to_string().contains(file), "{error}");
+        }
     }
 }

@@ -33,6 +33,8 @@ pub struct InterfaceLibrary {
 struct Definition {
     text: Cow<'static, str>,
     origin: Cow<'static, str>,
+    /// Why there is no text, where its file could not be read.
+    unreadable: Option<String>,
 }
 
 impl InterfaceLibrary {
@@ -58,6 +60,28 @@ impl InterfaceLibrary {
             Definition {
                 text: text.into(),
                 origin: origin.into(),
+                unreadable: None,
+            },
+        );
+    }
+
+    /// Adds or replaces a definition whose text cannot be had. It is listed, and
+    /// whoever needs it is told `reason`; one bad file of a large workspace does
+    /// not take the others along.
+    pub fn insert_unreadable(
+        &mut self,
+        package: &str,
+        kind: InterfaceKind,
+        name: &str,
+        origin: impl Into<Cow<'static, str>>,
+        reason: impl Into<String>,
+    ) {
+        self.definitions.insert(
+            format!("{package}/{kind}/{name}"),
+            Definition {
+                text: Cow::Borrowed(""),
+                origin: origin.into(),
+                unreadable: Some(reason.into()),
             },
         );
     }
@@ -143,9 +167,11 @@ impl InterfaceLibrary {
 
     /// The definition's text as it was put in. `std_msgs/String` is taken for
     /// `std_msgs/msg/String`, or for the service or action if only that exists.
+    /// `None` also where it could not be read.
     pub fn text(&self, name: &str) -> Option<&str> {
         let full = self.full_name(name)?;
-        self.definitions.get(&full).map(|found| found.text.as_ref())
+        let found = self.definitions.get(&full)?;
+        found.unreadable.is_none().then_some(found.text.as_ref())
     }
 
     /// Where the definition came from: a path, or the name its source gave.
@@ -171,7 +197,7 @@ impl InterfaceLibrary {
     /// Parses one definition.
     ///
     /// # Errors
-    /// The name is unknown, or the text has a mistake.
+    /// The name is unknown, or the text has a mistake or could not be read.
     pub fn file(&self, name: &str) -> Result<InterfaceFile, LibraryError> {
         let full = self
             .full_name(name)
@@ -186,6 +212,12 @@ impl InterfaceLibrary {
             .definitions
             .get(full)
             .ok_or_else(|| self.unknown(full, None))?;
+        if let Some(reason) = &definition.unreadable {
+            return Err(LibraryError::Unreadable {
+                origin: definition.origin.to_string(),
+                reason: reason.clone(),
+            });
+        }
         Ok(schema::parse(
             package,
             name,
@@ -278,6 +310,13 @@ pub enum LibraryError {
     Unknown(Box<UnknownInterface>),
     /// A definition has a mistake.
     Schema(SchemaError),
+    /// A definition is listed, but its file could not be read.
+    Unreadable {
+        /// The file.
+        origin: String,
+        /// What the operating system said.
+        reason: String,
+    },
     /// Messages contain themselves; the names in order, the first one again last.
     Recursive(Vec<String>),
     /// Messages are nested deeper than decoders go; the name of the innermost.
@@ -308,6 +347,10 @@ impl fmt::Display for LibraryError {
         match self {
             Self::Schema(error) => error.fmt(f),
             Self::Unknown(unknown) => unknown.fmt(f),
+            Self::Unreadable { origin, reason } => write!(
+                f,
+                "cannot read {origin}: {reason}; mend the file or take it out of the folder"
+            ),
             Self::TooDeep(name) => write!(
                 f,
                 "{name} lies more than {} messages deep; flatten the type",
