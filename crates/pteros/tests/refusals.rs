@@ -33,6 +33,22 @@ fn a_domain_without_free_ports_is_named_with_the_ports_tried() {
 }
 
 #[test]
+fn a_discovery_port_that_is_not_shared_is_named_with_the_way_out() {
+    let taken = UdpSocket::bind(("239.255.0.1", 7400 + 250 * 212)).expect("nobody else");
+    let open = || Context::with_options(ContextOptions::local(212));
+    let said = match open() {
+        Err(error) => error.to_string(),
+        // Loopback has no multicast here, so no discovery port is needed.
+        Ok(_) => return,
+    };
+    for word in ["212", "60400", "ss -ulpn", "ROS_DOMAIN_ID"] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+    drop(taken);
+    open().expect("the port is free again");
+}
+
+#[test]
 fn a_missing_interface_is_named_with_those_there_are() {
     let options = CoreOptions {
         domain_id: 211,

@@ -37,6 +37,16 @@ pub enum OpenError {
         /// Last port tried.
         last: u16,
     },
+    /// A program holds the domain's discovery port for itself alone.
+    #[error(
+        "UDP port {port}, on which domain {domain_id} is discovered, is held by a program that does not share it; stop that program (`ss -ulpn sport = {port}` names it) or choose another ROS_DOMAIN_ID"
+    )]
+    DiscoveryPortTaken {
+        /// The domain.
+        domain_id: u32,
+        /// Its discovery port.
+        port: u16,
+    },
     /// A socket could not be made.
     #[error("open {what}: {source}")]
     Socket {

@@ -184,9 +184,15 @@ fn open_group(
         return Ok(None);
     }
     let port = multicast_port(plan.domain_id);
-    let socket = UdpSocket::bind_multicast(GROUP, port).map_err(|source| OpenError::Socket {
-        what: format!("discovery group {GROUP}:{port}"),
-        source,
+    let socket = UdpSocket::bind_multicast(GROUP, port).map_err(|source| match source.kind() {
+        io::ErrorKind::AddrInUse => OpenError::DiscoveryPortTaken {
+            domain_id: plan.domain_id,
+            port,
+        },
+        _ => OpenError::Socket {
+            what: format!("discovery group {GROUP}:{port}"),
+            source,
+        },
     })?;
     let mut joined: Vec<u32> = Vec::new();
     for interface in capable {
