@@ -7,7 +7,7 @@ use crate::node::NodeVerb;
 use crate::shared::Shared;
 use crate::topic::TopicVerb;
 use anyhow::Result;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::path::PathBuf;
 
 /// ROS 2 without the weight: look at, talk to and try out a graph of nodes
@@ -26,6 +26,28 @@ pub struct CommandLine {
     pub global: GlobalFlags,
     #[command(subcommand)]
     pub noun: Noun,
+}
+
+impl CommandLine {
+    /// Reads the words after `--ros-args` has been cut out. A negative number
+    /// behind a flag is its value, so that the error is about the number.
+    pub fn read(words: impl IntoIterator<Item = String>) -> Result<Self, clap::Error> {
+        let command = with_negative_numbers(Self::command());
+        Self::from_arg_matches(&command.try_get_matches_from(words)?)
+    }
+}
+
+fn with_negative_numbers(command: Command) -> Command {
+    command
+        .mut_args(|arg| {
+            let takes_value = !arg.is_positional() && arg.get_action().takes_values();
+            if takes_value {
+                arg.allow_negative_numbers(true)
+            } else {
+                arg
+            }
+        })
+        .mut_subcommands(with_negative_numbers)
 }
 
 /// Flags that may stand anywhere.

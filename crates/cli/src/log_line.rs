@@ -3,6 +3,7 @@
 //! is 1.
 
 use crate::shared::Shared;
+use anyhow::{Result, anyhow};
 use pteros::log::Severity;
 use std::fmt;
 use std::io::{IsTerminal, Write};
@@ -54,14 +55,24 @@ impl Logger {
 
 /// Shows what the layers below report: warnings and worse, or what
 /// `--log-level` or RUST_LOG ask for.
-pub fn install(shared: &Shared) {
+///
+/// # Errors
+/// RUST_LOG means nothing.
+pub fn install(shared: &Shared) -> Result<()> {
     let asked = &shared.arguments.log;
     let mut directives = asked.filter(Severity::Warn);
     if asked.level.is_none() {
         // The verbs say this themselves, with the names of the nodes.
         directives += ",pteros_rmw::mismatch=error";
     }
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(directives));
+    let filter = match std::env::var(EnvFilter::DEFAULT_ENV) {
+        Ok(text) if !text.is_empty() => EnvFilter::try_new(&text).map_err(|error| {
+            anyhow!(
+                "environment variable RUST_LOG={text:?}: {error}; write a level, such as debug, or several as in warn,pteros_rmw=debug, or leave it unset"
+            )
+        })?,
+        _ => EnvFilter::new(directives),
+    };
     // Only fails where a subscriber is installed already; then that one stays.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
@@ -69,6 +80,7 @@ pub fn install(shared: &Shared) {
         .with_ansi(std::io::stderr().is_terminal())
         .event_format(RosFormat)
         .try_init();
+    Ok(())
 }
 
 fn line(severity: &str, logger: &str, text: &str) -> String {

@@ -31,7 +31,6 @@ mod values;
 use crate::arguments::CommandLine;
 use crate::console::Console;
 use crate::shared::Shared;
-use clap::Parser;
 use pteros::args::Arguments;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
@@ -45,7 +44,7 @@ fn main() -> ExitCode {
         Ok(parsed) => parsed,
         Err(error) => return report(json, &error.into(), USAGE),
     };
-    let command_line = match CommandLine::try_parse_from(rest) {
+    let command_line = match CommandLine::read(rest) {
         Ok(parsed) => parsed,
         Err(error) if json && error.use_stderr() => {
             return report(json, &anyhow::anyhow!(error.to_string()), USAGE);
@@ -60,8 +59,7 @@ fn main() -> ExitCode {
         interface_folders: command_line.global.interfaces,
         arguments,
     };
-    log_line::install(&shared);
-    match command_line.noun.run(&shared) {
+    match log_line::install(&shared).and_then(|()| command_line.noun.run(&shared)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if reader_left(&error) => ExitCode::SUCCESS,
         Err(error) if error.is::<outcome::Unmatched>() => ExitCode::from(FAILED),

@@ -9,7 +9,8 @@
 use crate::shared::Shared;
 use anyhow::{Context as _, Result};
 use clap::Args;
-use pteros::names::{self, NameKind};
+use pteros::args::{Arguments, resolve_name};
+use pteros::names::NameKind;
 use pteros::{Context, ContextOptions, Graph, Node, SingleThreadedExecutor};
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,9 @@ pub struct DiscoveryFlags {
     /// Accepted for the sake of ros2 scripts: there is no daemon
     #[arg(long)]
     no_daemon: bool,
+    /// Accepted for the sake of ros2 scripts: nothing here looks at the graph's time
+    #[arg(short = 's', long)]
+    use_sim_time: bool,
 }
 
 /// The graph counts as known when nothing has changed for this long: several
@@ -38,6 +42,7 @@ pub struct Session {
     /// The node, hidden unless the user named it.
     pub node: Node,
     executor: SingleThreadedExecutor,
+    arguments: Arguments,
 }
 
 impl Session {
@@ -58,6 +63,7 @@ impl Session {
             context,
             node,
             executor,
+            arguments: shared.arguments.clone(),
         })
     }
 
@@ -97,9 +103,18 @@ impl Session {
         }
     }
 
-    /// The full name of a topic as the user wrote it.
+    /// The full name of a topic as the user wrote it, remapped as `--ros-args`
+    /// say. Endpoints are created with the name as written: a name is remapped
+    /// once.
     pub fn topic(&self, name: &str) -> Result<String> {
         let (node, namespace) = (self.node.name(), self.node.namespace());
-        Ok(names::expand(NameKind::Topic, name, node, namespace)?)
+        let arguments = [&self.arguments];
+        Ok(resolve_name(
+            &arguments,
+            NameKind::Topic,
+            name,
+            node,
+            namespace,
+        )?)
     }
 }

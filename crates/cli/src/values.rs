@@ -1,13 +1,20 @@
 //! Readers of flag values. Each error says which values would do.
 
+use std::str::FromStr;
 use std::time::Duration;
 
-/// A number of seconds above zero, `0.5`.
+/// A number of seconds above zero, `0.5`: a nanosecond to a hundred years, so
+/// that it can be added to any time of a clock.
 pub fn positive_seconds(text: &str) -> Result<Duration, String> {
     let seconds = positive_float(text)?;
-    Duration::try_from_secs_f64(seconds)
-        .map_err(|_| format!("'{text}' seconds is more than a clock can hold"))
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(time) if time.is_zero() => Err(format!("'{text}' seconds is less than a nanosecond")),
+        Ok(time) if time <= SECONDS_MAX => Ok(time),
+        _ => Err(format!("'{text}' seconds is more than a hundred years")),
+    }
 }
+
+const SECONDS_MAX: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
 
 /// A number of seconds, 0 or more.
 pub fn not_negative_seconds(text: &str) -> Result<Duration, String> {
@@ -27,6 +34,12 @@ pub fn positive_float(text: &str) -> Result<f64, String> {
             "'{text}' is not a number above zero, such as 0.5 or 10"
         )),
     }
+}
+
+/// A whole number of any size, zero included.
+pub fn count<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse()
+        .map_err(|_| format!("'{text}' is not a whole number from zero on, such as 0 or 100"))
 }
 
 /// A whole number above zero.
@@ -49,7 +62,9 @@ mod tests {
             assert!(positive_float(text).is_err(), "{text}");
             assert!(positive_seconds(text).is_err(), "{text}");
         }
-        assert!(positive_seconds("1e300").is_err());
+        for text in ["1e300", "1e19", "1e18", "1e-12"] {
+            assert!(positive_seconds(text).is_err(), "{text}");
+        }
         assert_eq!(positive_seconds("0.25"), Ok(Duration::from_millis(250)));
         assert!(positive_count("0").is_err());
         assert_eq!(positive_count("7"), Ok(7));

@@ -243,6 +243,42 @@ fn ctrl_c_ends_an_echo_without_an_error() {
     assert_eq!((answer.code, answer.err.as_str()), (Some(0), ""));
 }
 
+#[test]
+fn ctrl_c_before_the_work_is_done_is_no_success() {
+    let domain = Domain::new();
+    let mut waiting = domain.start("topic pub /x std_msgs/msg/Empty --once");
+    assert!(waiting.error_line().starts_with("Waiting"));
+    let mut unfinished = domain.start("topic pub /y std_msgs/msg/Empty --times 9 -w 0");
+    assert_eq!(unfinished.line(), "publisher: beginning loop");
+    for running in [&mut waiting, &mut unfinished] {
+        running.signal("INT");
+        assert_eq!(running.wait().code, Some(130));
+    }
+}
+
+#[test]
+fn a_remapped_name_is_looked_up_and_listened_to_under_its_new_one() {
+    let domain = Domain::new();
+    let _publisher = hello(&domain, "");
+    let remap = "--ros-args -r foo:=/chatter -r /chatter:=/elsewhere";
+    let echo = format!("topic echo foo --once --timeout 5 {remap}");
+    let answer = domain.run_until(&echo, |answer| answer.code == Some(0));
+    assert_eq!(answer.ok(), "data: Hello\n---\n");
+    let info = format!("topic info foo --json {remap}");
+    assert_eq!(domain.run(&info).json()["name"], "/chatter");
+}
+
+#[test]
+fn a_measurement_shorter_than_a_second_is_still_told() {
+    let domain = Domain::new();
+    let _publisher = hello(&domain, "");
+    for verb in ["hz", "bw"] {
+        let words = format!("topic {verb} /chatter --json --timeout 0.8 --spin-time 0.1");
+        let answer = domain.run_until(&words, |answer| !answer.out.is_empty());
+        assert_eq!(last_line(&answer.ok())["topic"], "/chatter");
+    }
+}
+
 fn last_line(text: &str) -> serde_json::Value {
     serde_json::from_str(text.lines().last().unwrap()).unwrap()
 }

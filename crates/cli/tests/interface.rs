@@ -103,6 +103,34 @@ fn unknown_verbs_and_flags_are_usage_errors() {
 }
 
 #[test]
+fn a_number_that_does_not_fit_its_flag_is_named_though_it_begins_with_a_dash() {
+    for (words, flag) in [
+        ("topic pub /x std_msgs/msg/Empty -r -1", "--rate"),
+        ("topic pub /x std_msgs/msg/Empty --times -1", "--times"),
+        ("topic echo /x --truncate-length -1", "--truncate-length"),
+        ("topic list --spin-time -0.5", "--spin-time"),
+        ("topic hz /x --timeout 1e19", "--timeout"),
+    ] {
+        let error = run(words).failed(2);
+        let value = words.rsplit(' ').next().unwrap();
+        assert!(error.contains(flag) && error.contains(value), "{error}");
+        assert!(error.contains("is "), "says what it is not: {error}");
+    }
+}
+
+#[test]
+fn a_log_filter_without_meaning_is_named() {
+    let output = pteros()
+        .args(["interface", "packages"])
+        .env("RUST_LOG", "pteros=loud")
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("RUST_LOG=\"pteros=loud\""), "{error}");
+}
+
+#[test]
 fn a_users_own_folder_is_searched_and_its_mistakes_are_placed() {
     let folder = Folder::new("own_interfaces");
     folder.write(
@@ -128,6 +156,10 @@ fn a_users_own_folder_is_searched_and_its_mistakes_are_placed() {
         error.contains("Broken.msg:2") && error.contains("int3"),
         "{error}"
     );
+    folder.write("robot_msgs/msg/Folder.msg/file", "");
+    with("interface show robot_msgs/msg/Wheel").ok();
+    let error = with("interface show robot_msgs/msg/Folder").failed(1);
+    assert!(error.contains("cannot read") && error.contains("Folder.msg"));
     let error = run("interface list --interfaces /nonexistent").failed(1);
     assert!(error.contains("/nonexistent"), "{error}");
 }

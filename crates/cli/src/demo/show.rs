@@ -134,12 +134,16 @@ impl Show<'_> {
         }
         let mut text = String::new();
         if console.is_terminal() {
-            let width = terminal_size::terminal_size()
-                .map_or(WIDTH_WITHOUT_TERMINAL, |(width, _)| usize::from(width.0));
+            let (width, height) = terminal_size::terminal_size()
+                .map_or((WIDTH_WITHOUT_TERMINAL, usize::MAX), |(width, height)| {
+                    (usize::from(width.0), usize::from(height.0))
+                });
             if self.drawn_lines > 0 {
                 text += &format!("\x1b[{}A", self.drawn_lines);
             }
-            let lines = table::lines(rows, width);
+            let mut lines = table::lines(rows, width);
+            // What has scrolled off the top cannot be drawn over.
+            lines.truncate(height.saturating_sub(1));
             self.drawn_lines = lines.len();
             for (index, line) in lines.iter().enumerate() {
                 let line = if index == 0 {

@@ -37,7 +37,7 @@ impl Bandwidth {
         let end = self.listening.end();
         let topics = [self.topic_name];
         let Some(listening) = listen(&session, shared, &topics[0], end)? else {
-            return end.map_or(Ok(()), |_| nothing_heard(&topics));
+            return end.map_or(Ok(()), |_| nothing_heard(&session, &topics));
         };
         if !shared.console.json {
             shared
@@ -55,7 +55,7 @@ impl Bandwidth {
             print(shared, flow)
         })?;
         if end.is_some() && flow.sizes.summary().is_none() {
-            return nothing_heard(&topics);
+            return nothing_heard(&session, &topics);
         }
         Ok(())
     }

@@ -38,7 +38,7 @@ impl Delay {
         let end = self.listening.end();
         let topics = [self.topic_name];
         let Some(listening) = listen(&session, shared, &topics[0], end)? else {
-            return end.map_or(Ok(()), |_| nothing_heard(&topics));
+            return end.map_or(Ok(()), |_| nothing_heard(&session, &topics));
         };
         let description = library.describe(&listening.type_name)?;
         let has_header = description.type_description.fields.iter().any(|field| {
@@ -63,7 +63,7 @@ impl Delay {
             print(shared, ages)
         })?;
         if end.is_some() && ages.seconds.summary().is_none() {
-            return nothing_heard(&topics);
+            return nothing_heard(&session, &topics);
         }
         Ok(())
     }

@@ -4,10 +4,12 @@ use super::info::offers;
 use super::known::{known_topic, only_type};
 use super::mismatch::Mismatches;
 use crate::interface::named::known_message;
+use crate::outcome::Interrupted;
 use crate::python_repr;
 use crate::qos_flags::QosFlags;
 use crate::session::{DiscoveryFlags, Session};
 use crate::shared::Shared;
+use crate::values::count;
 use anyhow::{Context as _, Result, bail};
 use bytes::Bytes;
 use clap::Args;
@@ -37,7 +39,7 @@ pub struct Echo {
     #[arg(short = 'f', long)]
     full_length: bool,
     /// Print at most this many elements of arrays and characters of strings
-    #[arg(short = 'l', long, value_name = "N", default_value = "128")]
+    #[arg(short = 'l', long, value_name = "N", default_value = "128", value_parser = count::<usize>)]
     truncate_length: usize,
     /// Leave out the contents of arrays
     #[arg(long)]
@@ -45,7 +47,7 @@ pub struct Echo {
     /// Leave out the contents of strings
     #[arg(long)]
     no_str: bool,
-    /// Print arrays and nested messages in one line each
+    /// Print each array in one line
     #[arg(long, conflicts_with = "csv")]
     flow_style: bool,
     /// Do not report lost messages
@@ -105,7 +107,8 @@ impl Echo {
         };
         let options = SubscriptionOptions::new(qos).callback(forward);
         let node = &session.node;
-        let subscription = node.create_raw_subscription(&topic, &type_name, hash, options)?;
+        let subscription =
+            node.create_raw_subscription(&self.topic_name, &type_name, hash, options)?;
 
         let end = self.timeout.map(|timeout| Instant::now() + timeout);
         let mut printer = Printer::new(&self, shared, message_type);
@@ -125,6 +128,9 @@ impl Echo {
             if end.is_some_and(|end| Instant::now() >= end) {
                 break;
             }
+        }
+        if self.once && session.context.is_shut_down() {
+            return Err(Interrupted.into());
         }
         if let (true, Some(timeout)) = (self.once, self.timeout) {
             bail!(

@@ -46,7 +46,7 @@ impl Hz {
                 return self
                     .listening
                     .end()
-                    .map_or(Ok(()), |_| nothing_heard(&self.topic_name));
+                    .map_or(Ok(()), |_| nothing_heard(&session, &self.topic_name));
             };
             if several && !shared.console.json {
                 shared
@@ -67,7 +67,7 @@ impl Hz {
             .collect();
         beat(&session, shared, &topics, end, &mut rates, take, print)?;
         if end.is_some() && rates.iter().all(|rate| rate.last.is_none()) {
-            return nothing_heard(&self.topic_name);
+            return nothing_heard(&session, &self.topic_name);
         }
         Ok(())
     }

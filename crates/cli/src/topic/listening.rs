@@ -3,6 +3,7 @@
 
 use super::known::only_type;
 use super::mismatch::Mismatches;
+use crate::outcome::Interrupted;
 use crate::session::Session;
 use crate::shared::Shared;
 use anyhow::{Result, bail};
@@ -19,6 +20,9 @@ pub struct ListeningFlags {
     /// Stop after this many seconds; nothing heard by then is an error
     #[arg(long, value_name = "SECONDS", value_parser = crate::values::positive_seconds)]
     timeout: Option<Duration>,
+    /// Accepted for the sake of ros2 scripts: the graph is watched all the time
+    #[arg(long, value_name = "SECONDS", value_parser = crate::values::positive_seconds)]
+    spin_time: Option<Duration>,
 }
 
 /// One topic's raw messages.
@@ -46,10 +50,10 @@ impl ListeningFlags {
 pub fn listen(
     session: &Session,
     shared: &Shared,
-    topic: &str,
+    name: &str,
     end: Option<Instant>,
 ) -> Result<Option<Listening>> {
-    let topic = session.topic(topic)?;
+    let topic = session.topic(name)?;
     let graph = session.context.graph();
     let mut warned = false;
     let started = Instant::now();
@@ -77,7 +81,7 @@ pub fn listen(
     // Deeper than sensor_data's 5: what is measured must not be dropped here.
     let qos = QosProfile::sensor_data().keep_last(DEPTH);
     let subscription = session.node.create_raw_subscription(
-        &topic,
+        name,
         &type_name,
         type_hash,
         SubscriptionOptions::new(qos).callback(move |sample| {
@@ -94,7 +98,7 @@ pub fn listen(
 }
 
 /// Spins until the end or Ctrl-C; calls `take` whenever messages may have come
-/// and `print` once a second.
+/// and `print` once a second, and for the rest when the time ends.
 pub fn beat<T>(
     session: &Session,
     shared: &Shared,
@@ -122,11 +126,17 @@ pub fn beat<T>(
             print(state)?;
         }
     }
+    if is_over(end) {
+        print(state)?;
+    }
     Ok(())
 }
 
-/// The error of a time that ended without a message.
-pub fn nothing_heard(topics: &[String]) -> Result<()> {
+/// The error of a time that ended without a message, or was cut short.
+pub fn nothing_heard(session: &Session, topics: &[String]) -> Result<()> {
+    if session.context.is_shut_down() {
+        return Err(Interrupted.into());
+    }
     bail!(
         "nothing was heard on {} in the given time; to see what stands between: pteros topic why {}",
         topics.join(", "),

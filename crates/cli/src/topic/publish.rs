@@ -2,12 +2,13 @@
 
 use super::mismatch::Mismatches;
 use crate::interface::named::known_message;
+use crate::outcome::Interrupted;
 use crate::python_repr;
 use crate::qos_flags::QosFlags;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::topic::stamps::Template;
-use crate::values::{positive_float, positive_seconds};
+use crate::values::{count, positive_float, positive_seconds};
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use pteros::DynamicPublisher;
@@ -26,17 +27,17 @@ pub struct Publish {
     #[arg(short = 'r', long, value_name = "HZ", default_value = "1", value_parser = positive_float)]
     rate: f64,
     /// Print only every N-th message; 0 prints none
-    #[arg(short = 'p', long, value_name = "N", default_value = "1")]
+    #[arg(short = 'p', long, value_name = "N", default_value = "1", value_parser = count::<u64>)]
     print: u64,
     /// Publish one message and exit
     #[arg(short = '1', long, conflicts_with = "times")]
     once: bool,
     /// Publish this many messages and exit; 0 means without end
-    #[arg(short = 't', long, value_name = "N", default_value = "0")]
+    #[arg(short = 't', long, value_name = "N", default_value = "0", value_parser = count::<u64>)]
     times: u64,
     /// Wait for this many matching subscriptions first [default: 1 with --once
     /// or --times, else 0]
-    #[arg(short = 'w', long, value_name = "N")]
+    #[arg(short = 'w', long, value_name = "N", value_parser = count::<usize>)]
     wait_matching_subscriptions: Option<usize>,
     /// Give up waiting for subscriptions after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
@@ -47,6 +48,9 @@ pub struct Publish {
     /// Name of the publishing node [default: a hidden name]
     #[arg(short = 'n', long, value_name = "NAME")]
     node_name: Option<String>,
+    /// Accepted for the sake of ros2 scripts: the graph is watched all the time
+    #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
+    spin_time: Option<Duration>,
     /// Read the values from standard input
     #[arg(long, conflicts_with = "values")]
     stdin: bool,
@@ -82,12 +86,16 @@ impl Publish {
         }
         let session = Session::open(shared, self.node_name.as_deref())?;
         let topic = session.topic(&self.topic_name)?;
-        let publisher = session
-            .node
-            .create_dynamic_publisher(&topic, &message_type, qos)?;
+        let publisher =
+            session
+                .node
+                .create_dynamic_publisher(&self.topic_name, &message_type, qos)?;
         let graph = session.context.graph();
         let mut mismatches = Mismatches::new(&graph, &topic);
         self.wait_for_subscriptions(shared, &session, &publisher, &mut mismatches)?;
+        if times != 0 && session.context.is_shut_down() {
+            return Err(Interrupted.into());
+        }
         if !shared.console.json {
             shared.console.line("publisher: beginning loop")?;
         }
@@ -118,6 +126,9 @@ impl Publish {
             mismatches.report(shared.console);
             next += period;
             spin_until(&session, next);
+        }
+        if count < times {
+            return Err(Interrupted.into());
         }
         Ok(())
     }
