@@ -61,6 +61,10 @@ impl Intake {
             None => Some(item),
             Some(separation) => separation.offer(now, item),
         };
+        if passed.is_none() && self.queue.is_full() {
+            // Whoever makes room asks for what is held.
+            self.queue.hold_back();
+        }
         match passed.is_some_and(|item| self.queue.push_or_drop_oldest(item)) {
             true => Entered::Queued,
             false => Entered::Heard,
@@ -97,5 +101,74 @@ impl Intake {
 
     pub(crate) fn outranked(&self) -> u64 {
         self.owners.as_ref().map_or(0, |o| o.outranked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::tests::{item, item_of};
+    use pteros_rtps::qos::{History, Ownership, ResourceLimits};
+    use pteros_rtps::time::Duration;
+
+    fn at_ms(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    fn filtered() -> EndpointQos {
+        EndpointQos {
+            time_based_filter: Duration::from_millis(100),
+            ..EndpointQos::default()
+        }
+    }
+
+    fn taken(intake: &mut Intake) -> Option<i64> {
+        let item = intake.queue.pop(|| Instant::ZERO).item?;
+        Some(item.meta.sequence)
+    }
+
+    #[test]
+    fn without_policies_nobody_judges() {
+        assert!(!Intake::judges(&EndpointQos::default()));
+        assert!(Intake::judges(&filtered()));
+    }
+
+    #[test]
+    fn who_is_not_heard_does_not_use_up_the_time_filter() {
+        let mut intake = Intake::new(&EndpointQos {
+            ownership: Ownership::Exclusive,
+            ..filtered()
+        });
+        let owners = intake.owners.as_mut().unwrap();
+        for (n, strength) in [(1, 5), (2, 3)] {
+            owners.note_strength(item_of(n, 0).meta.publisher, strength);
+        }
+        let mut offer = |ms, writer, n| intake.offer(at_ms(ms), item_of(writer, n), |_| true);
+        assert_eq!(offer(0, 1, 10), Entered::Queued);
+        assert_eq!(offer(150, 2, 20), Entered::Outranked);
+        assert_eq!(offer(160, 1, 11), Entered::Queued);
+        assert_eq!(offer(170, 1, 12), Entered::Heard);
+        assert_eq!((intake.outranked(), intake.filtered()), (1, 0));
+    }
+
+    #[test]
+    fn a_held_sample_waits_for_room_and_is_asked_for_when_there_is() {
+        let mut intake = Intake::new(&EndpointQos {
+            history: History::KeepAll,
+            resource_limits: ResourceLimits {
+                max_samples: Some(1),
+                ..ResourceLimits::default()
+            },
+            ..filtered()
+        });
+        intake.offer(at_ms(0), item(1), |_| true);
+        assert_eq!(intake.offer(at_ms(10), item(2), |_| true), Entered::Heard);
+        assert_eq!(intake.release_at(), None);
+        assert!(!intake.release(at_ms(110)));
+        let popped = intake.queue.pop(|| Instant::ZERO);
+        assert!(popped.item.is_some() && popped.resume);
+        assert_eq!(intake.release_at(), Some(at_ms(110)));
+        assert!(intake.release(at_ms(300)));
+        assert_eq!(taken(&mut intake), Some(2));
     }
 }

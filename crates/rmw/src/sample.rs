@@ -222,7 +222,7 @@ pub(crate) mod tests {
         item_of(1, n)
     }
 
-    fn item_of(writer: u8, n: i64) -> Item {
+    pub(crate) fn item_of(writer: u8, n: i64) -> Item {
         let id = EntityId::new([0, 0, 1], EntityId::KIND_WRITER_NO_KEY);
         Item {
             body: Body::Serialized(Bytes::new()),

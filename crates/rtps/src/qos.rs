@@ -299,8 +299,8 @@ fn representation_fits(offered: &[i16], requested: &[i16]) -> bool {
     requested.contains(&used)
 }
 
-/// Whether two partition lists share a name; either side may use `*` and `?`,
-/// but two patterns never match each other (DDS 1.4 §2.2.3.13).
+/// Whether two partition lists share a name; either side may use `*`, `?` and
+/// `[a-z]`, but two patterns never match each other (DDS 1.4 §2.2.3.13).
 pub fn partitions_meet(ours: &[String], theirs: &[String]) -> bool {
     let ours = or_default(ours);
     let theirs = or_default(theirs);
@@ -325,7 +325,8 @@ fn names_meet(a: &str, b: &str) -> bool {
     }
 }
 
-/// Matches `*` and `?` in time bounded by the product of the lengths.
+/// Matches `*`, `?`, `[a-z]` and `[!a-z]` (POSIX fnmatch) in time bounded by
+/// the product of the lengths.
 fn glob(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
@@ -335,8 +336,8 @@ fn glob(pattern: &[u8], text: &[u8]) -> bool {
                 retry = Some((p + 1, t));
                 p += 1;
             }
-            Some(c) if *c == b'?' || Some(c) == text.get(t) => {
-                p += 1;
+            Some(_) if let Some(end) = one_matches(pattern, p, text.get(t)) => {
+                p = end;
                 t += 1;
             }
             _ => match retry {
@@ -352,6 +353,40 @@ fn glob(pattern: &[u8], text: &[u8]) -> bool {
     pattern
         .get(p..)
         .is_some_and(|rest| rest.iter().all(|c| *c == b'*'))
+}
+
+/// Whether the element of the pattern at `at` stands for that byte; if so,
+/// where the next element begins. A bracket never closed stands for itself.
+fn one_matches(pattern: &[u8], at: usize, byte: Option<&u8>) -> Option<usize> {
+    let byte = byte?;
+    let (head, body) = pattern.get(at..)?.split_first()?;
+    if *head == b'['
+        && let Some((holds, length)) = set_holds(body, *byte)
+    {
+        return holds.then_some(at + 1 + length);
+    }
+    (*head == b'?' || head == byte).then_some(at + 1)
+}
+
+/// Whether a set, given from behind its opening bracket on, holds a byte; and
+/// how long it is, closing bracket included.
+fn set_holds(body: &[u8], byte: u8) -> Option<(bool, usize)> {
+    let negated = matches!(body.first(), Some(b'!' | b'^'));
+    let first = usize::from(negated);
+    // The first member may be the closing bracket itself.
+    let members_max = body.get(first + 1..)?;
+    let close = first + 1 + members_max.iter().position(|b| *b == b']')?;
+    let mut members = body.get(first..close)?;
+    let mut holds = false;
+    while let Some((low, rest)) = members.split_first() {
+        let (high, rest) = match rest {
+            [b'-', high, rest @ ..] => (high, rest),
+            _ => (low, rest),
+        };
+        holds |= (*low..=*high).contains(&byte);
+        members = rest;
+    }
+    Some((holds != negated, close + 1))
 }
 
 #[cfg(test)]
@@ -413,5 +448,20 @@ mod tests {
         assert!(partitions_meet(&names(&["robot*"]), &names(&["robot7"])));
         assert!(!partitions_meet(&names(&["robot*"]), &names(&["*7"])));
         assert!(!partitions_meet(&names(&["a"]), &[]));
+        for (pattern, met, apart) in [
+            ("robot[1-3]", "robot2", "robot4"),
+            ("[!a-c]*", "delta", "beta"),
+            ("*[]x]", "a]", "a"),
+            ("[ab][^c]", "bd", "bc"),
+            ("open[", "open[", "open"),
+            ("*a?c*", "xxabcab", "ac"),
+            ("[a-]", "-", "b"),
+        ] {
+            assert!(partitions_meet(&names(&[pattern]), &names(&[met])), "{met}");
+            assert!(
+                !partitions_meet(&names(&[pattern]), &names(&[apart])),
+                "{apart}"
+            );
+        }
     }
 }
