@@ -10,7 +10,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
@@ -81,7 +81,6 @@ pub fn run(arguments: &[String]) -> Result<bool> {
             println!("{}", generate::run(&["--check".into()])?);
             Ok(Counts::one(true))
         });
-        report.step("examples", examples);
     }
     Ok(report.end())
 }
@@ -242,91 +241,6 @@ fn test_result(line: &str) -> Option<Counts> {
         }
     }
     Some(counts)
-}
-
-/// How long an example may take; each ends by itself.
-const EXAMPLE_TIME_MAX: Duration = Duration::from_secs(60);
-
-/// Runs every example: files of `crates/pteros/examples`, and programs of the
-/// packages in `examples`.
-fn examples() -> Result<Counts> {
-    // Without xtask: this program is running, and runs itself in namespaces.
-    let what = ["--workspace", "--exclude", "xtask", "--bins", "--examples"];
-    cargo(&[&["build", "--offline", "--quiet"], &what[..]].concat())?;
-    let mut counts = Counts::default();
-    for program in example_programs()? {
-        let name = program.file_name().unwrap_or_default().to_string_lossy();
-        let fault = run_example(&program).unwrap_or_else(|error| Some(format!("{error:#}")));
-        println!("{name}: {}", fault.as_deref().unwrap_or("ok"));
-        counts.add(Counts::one(fault.is_none()));
-    }
-    Ok(counts)
-}
-
-fn example_programs() -> Result<Vec<PathBuf>> {
-    let built = target_folder().join("debug");
-    let mut programs = Vec::new();
-    for path in entries(&root().join("crates/pteros/examples"))? {
-        if path.extension().is_some_and(|e| e == "rs") {
-            let name = path.file_stem().unwrap_or_default();
-            programs.push(built.join("examples").join(name));
-        }
-    }
-    for package in entries(&root().join("examples"))? {
-        if !package.join("src/main.rs").exists() {
-            continue;
-        }
-        let manifest = std::fs::read_to_string(package.join("Cargo.toml"))
-            .with_context(|| format!("read the manifest of {}", package.display()))?;
-        let name = manifest
-            .lines()
-            .find_map(|line| line.strip_prefix("name = "))
-            .with_context(|| format!("{}: no name in its manifest", package.display()))?;
-        programs.push(built.join(name.trim_matches('"')));
-    }
-    programs.sort();
-    Ok(programs)
-}
-
-/// What a folder holds; nothing when there is none.
-fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
-    if !folder.exists() {
-        return Ok(Vec::new());
-    }
-    let listing =
-        std::fs::read_dir(folder).with_context(|| format!("list {}", folder.display()))?;
-    listing.map(|entry| Ok(entry?.path())).collect()
-}
-
-/// Why the example failed, or nothing.
-fn run_example(program: &Path) -> Result<Option<String>> {
-    let mut child = isolated(true, &program.to_string_lossy())?
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()?;
-    let end = Instant::now() + EXAMPLE_TIME_MAX;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok((!status.success()).then(|| status.to_string()));
-        }
-        if Instant::now() >= end {
-            child.kill()?;
-            child.wait()?;
-            return Ok(Some(format!(
-                "still running after {} s",
-                EXAMPLE_TIME_MAX.as_secs()
-            )));
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
-/// Where cargo puts what it builds.
-fn target_folder() -> PathBuf {
-    match std::env::var_os("CARGO_TARGET_DIR") {
-        Some(folder) => root().join(folder),
-        None => root().join("target"),
-    }
 }
 
 #[cfg(test)]
