@@ -52,6 +52,12 @@ impl Locator {
         self.kind == Self::KIND_UDP_V4 && (224..240).contains(&self.address[12])
     }
 
+    /// Whether it is an IPv4 address of one host: not a group, not the
+    /// broadcast address, not 0.0.0.0 nor any of the reserved ones.
+    pub fn is_unicast(self) -> bool {
+        self.kind == Self::KIND_UDP_V4 && (1..224).contains(&self.address[12])
+    }
+
     /// Whether it is an IPv4 loopback address.
     pub fn is_loopback(self) -> bool {
         self.kind == Self::KIND_UDP_V4 && self.address[12] == 127
@@ -115,7 +121,7 @@ impl Reach {
             announced
                 .iter()
                 .copied()
-                .filter(|l| l.to_udp_v4().is_some() && !l.is_multicast())
+                .filter(|l| l.to_udp_v4().is_some() && l.is_unicast() && !self.is_broadcast(l))
         };
         let own = |l: &Locator| self.own.iter().any(|o| l.address[12..] == o.ip);
         let pick = usable()
@@ -135,6 +141,21 @@ impl Reach {
                 same_host: false,
             },
         }
+    }
+
+    /// Whether it is the broadcast address of one of our networks: whoever
+    /// claims to live there would have everybody answered.
+    fn is_broadcast(&self, locator: &Locator) -> bool {
+        let a = locator.address;
+        let theirs = u32::from_be_bytes([a[12], a[13], a[14], a[15]]);
+        // Networks of one or two addresses have no such address (RFC 3021).
+        let mut networks = self.own.iter().filter(|own| own.prefix_length < 31);
+        networks.any(|own| {
+            let host = u32::MAX
+                .checked_shr(u32::from(own.prefix_length))
+                .unwrap_or(0);
+            theirs == u32::from_be_bytes(own.ip) | host
+        })
     }
 
     fn on_link(&self, locator: &Locator) -> bool {
