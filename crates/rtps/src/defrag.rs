@@ -194,13 +194,15 @@ impl Defragmenter {
         if fragments.fragment_size == 0 || fragments.count == 0 || fragments.sample_size == 0 {
             return Assembly::Invalid;
         }
-        let size = usize::try_from(fragments.sample_size).unwrap_or(usize::MAX);
-        if size > self.limits.sample_bytes_max {
-            return Assembly::TooLarge;
-        }
         let found = self
             .partials
             .binary_search_by_key(&head.sequence, |partial| partial.head.sequence);
+        // Of a sample that has begun the size is known: another one is a lie,
+        // and must not cost what has come so far.
+        let size = usize::try_from(fragments.sample_size).unwrap_or(usize::MAX);
+        if found.is_err() && size > self.limits.sample_bytes_max {
+            return Assembly::TooLarge;
+        }
         let at = match found {
             Ok(at) => at,
             Err(at) => match self.begin(at, head, fragments) {
