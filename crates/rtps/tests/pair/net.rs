@@ -139,6 +139,8 @@ pub struct Net {
     /// All that was sent, in order, before any fault.
     pub log: Vec<Vec<Said>>,
     pub bytes_sent: usize,
+    /// The same by destination.
+    pub bytes_to: BTreeMap<Locator, usize>,
     /// Heartbeats are cut out of datagrams before they fly.
     pub strip_heartbeats: bool,
     /// By arrival, then by departure.
@@ -158,6 +160,7 @@ impl Net {
             faults: Faults::default(),
             log: Vec::new(),
             bytes_sent: 0,
+            bytes_to: BTreeMap::new(),
             strip_heartbeats: false,
             flights: BTreeMap::new(),
             rules: Vec::new(),
@@ -207,6 +210,7 @@ impl Net {
         }
         let all = said(&bytes);
         self.bytes_sent += bytes.len();
+        *self.bytes_to.entry(to).or_default() += bytes.len();
         let rule = self
             .rules
             .iter_mut()

@@ -1,0 +1,241 @@
+//! DATA_FRAG: sizes and numbers that contradict each other, and samples that
+//! are begun and never finished.
+
+use pteros_rtps::qos::Reliability;
+
+use crate::hall::{Hall, ITS_WRITER};
+use crate::packet::Frag;
+use crate::pair::net::Said;
+
+const PIECE: [u8; 100] = [7; 100];
+
+/// One fragment of 100 bytes of a sample of 1000.
+fn frag() -> Frag<'static> {
+    Frag {
+        writer: ITS_WRITER,
+        sequence: 1,
+        first: 1,
+        count: 1,
+        size: 100,
+        sample: 1_000,
+        payload: &PIECE,
+    }
+}
+
+/// The class of CVE-2025-62799 (Fast DDS, 9.8: sizes in DATA_FRAG): a later
+/// fragment names a larger sample than the buffer was made for.
+#[test]
+fn the_first_fragment_fixes_the_size_of_the_sample() {
+    let mut hall = Hall::open();
+    hall.hit_reader(&Hall::intruder().frag(frag()));
+    for sample in [1_001, 2_000, 100_000, u32::MAX, 999, 500] {
+        for first in [2, 5, 10] {
+            let lie = Frag {
+                sample,
+                first,
+                ..frag()
+            };
+            hall.hit_reader(&Hall::intruder().frag(lie));
+        }
+    }
+    for first in 2..=10 {
+        let honest = Frag { first, ..frag() };
+        hall.hit_reader(&Hall::intruder().frag(honest));
+    }
+    hall.hit_reader(&Hall::intruder().heartbeat(ITS_WRITER, 1, 1, 1));
+    assert_eq!(hall.intruders_samples(), [(1, vec![7; 1_000])]);
+    hall.close();
+}
+
+/// The class of CVE-2026-22590 (Fast DDS: sizes in DATA_FRAG): the size of
+/// fragments changes on the way, and with it where each belongs.
+#[test]
+fn the_first_fragment_fixes_the_size_of_fragments() {
+    let mut hall = Hall::open();
+    hall.hit_reader(&Hall::intruder().frag(frag()));
+    for size in [1, 50, 99, 101, 500, 1_000, u16::MAX] {
+        let payload = vec![9; usize::from(size).min(1_000)];
+        let lie = Frag {
+            size,
+            first: 2,
+            payload: &payload,
+            ..frag()
+        };
+        hall.hit_reader(&Hall::intruder().frag(lie));
+    }
+    for first in 2..=10 {
+        hall.hit_reader(&Hall::intruder().frag(Frag { first, ..frag() }));
+    }
+    hall.hit_reader(&Hall::intruder().heartbeat(ITS_WRITER, 1, 1, 1));
+    assert_eq!(hall.intruders_samples(), [(1, vec![7; 1_000])]);
+    hall.close();
+}
+
+/// CVE-2025-65865 (Fast DDS): fragments count from one; the number zero went
+/// through a subtraction that wrapped round.
+#[test]
+fn there_is_no_fragment_zero_nor_one_behind_the_last() {
+    let mut hall = Hall::open();
+    for (first, count) in [
+        (0, 1),
+        (0, 0),
+        (1, 0),
+        (11, 1),
+        (10, 2),
+        (u32::MAX, 1),
+        (u32::MAX, u16::MAX),
+    ] {
+        hall.hit_reader(&Hall::intruder().frag(Frag {
+            first,
+            count,
+            ..frag()
+        }));
+    }
+    for (size, sample) in [(0, 0), (0, 1_000), (100, 0), (1_001, 1_000), (u16::MAX, 1)] {
+        hall.hit_reader(&Hall::intruder().frag(Frag {
+            size,
+            sample,
+            ..frag()
+        }));
+    }
+    assert_eq!(hall.pair.readers[hall.r.0].machine.stats().fragments, 0);
+    hall.close();
+}
+
+/// A sample of 4 GiB announced by a hundred bytes: its memory was reserved at
+/// the first fragment elsewhere (the class of CVE-2024-30259, a heap
+/// overflow in Fast DDS by a malformed packet).
+#[test]
+fn a_sample_of_four_gigabytes_reserves_nothing() {
+    let mut hall = Hall::open();
+    for (sequence, sample) in (1..).zip([u32::MAX, 1 << 31, 65 << 20, 64 << 20]) {
+        let size = u16::MAX;
+        let payload = vec![0; usize::from(size)];
+        let large = Frag {
+            sequence,
+            size,
+            sample,
+            payload: &payload,
+            ..frag()
+        };
+        hall.hit_reader(&Hall::intruder().frag(large));
+    }
+    assert!(hall.pair.readers[hall.r.0].machine.stats().too_large >= 3);
+    // Two fit, and each was given the first megabytes.
+    hall.memory_bytes_max = 5 << 20;
+    hall.close();
+}
+
+/// The last fragment first: memory up to it would be the size of the sample,
+/// for one small packet (the same family).
+#[test]
+fn the_last_fragment_of_a_large_sample_reserves_nothing() {
+    let mut hall = Hall::open();
+    for sequence in 1..100 {
+        let sample = 60 << 20;
+        let last = Frag {
+            sequence,
+            sample,
+            first: sample / 100,
+            ..frag()
+        };
+        hall.hit_reader(&Hall::intruder().frag(last));
+    }
+    hall.memory_bytes_max = 1 << 20;
+    hall.close();
+}
+
+/// Ever new samples of which one fragment comes (cyclonedds bounds them at 16,
+/// Fast DDS did not): eight are held per writer.
+#[test]
+fn samples_begun_and_never_finished_are_bounded() {
+    for intruder in [Reliability::Reliable, Reliability::BestEffort] {
+        let mut hall = Hall::open_as(intruder);
+        let payload = vec![0; 60_000];
+        for sequence in 1..2_000 {
+            let begun = Frag {
+                sequence,
+                size: 60_000,
+                sample: 600_000,
+                payload: &payload,
+                ..frag()
+            };
+            hall.hit_reader(&Hall::intruder().frag(begun));
+        }
+        hall.memory_bytes_max = 20 << 20;
+        hall.close();
+    }
+}
+
+/// Fragments of one byte each, every second one: the list of what is missing
+/// is longer than the sample. It ends at 256 runs.
+#[test]
+fn confetti_is_bounded() {
+    let mut hall = Hall::open();
+    for first in (1..20_000).step_by(2) {
+        let confetti = Frag {
+            first,
+            size: 1,
+            sample: 60_000,
+            payload: &[7],
+            ..frag()
+        };
+        hall.hit_reader(&Hall::intruder().frag(confetti));
+    }
+    hall.hit_reader(&Hall::intruder().heartbeat(ITS_WRITER, 1, 1, 1));
+    hall.close();
+}
+
+/// A payload longer or shorter than its fragments (CVE-2020-18735, Cyclone DDS:
+/// what lies behind the announced size was read and written).
+#[test]
+fn fragments_are_exactly_as_long_as_they_say() {
+    let mut hall = Hall::open();
+    let long = [9; 400];
+    for length in [0, 1, 99, 104, 200, 400] {
+        hall.hit_reader(&Hall::intruder().frag(Frag {
+            payload: &long[..length],
+            ..frag()
+        }));
+    }
+    for count in [2, 5, 10, 11] {
+        hall.hit_reader(&Hall::intruder().frag(Frag { count, ..frag() }));
+    }
+    assert_eq!(hall.pair.readers[hall.r.0].machine.stats().fragments, 0);
+    hall.close();
+}
+
+/// HEARTBEAT_FRAG that names fragments of samples nobody began, and numbers
+/// beyond any sample: requests stay few and small (the reply side of
+/// CVE-2025-62799).
+#[test]
+fn heartbeats_of_fragments_that_do_not_exist_cost_little() {
+    let mut hall = Hall::open();
+    for count in 1..1_000 {
+        let sequence = i64::from(count) * 3;
+        hall.hit_reader(&Hall::intruder().heartbeat_frag(ITS_WRITER, sequence, u32::MAX, count));
+    }
+    hall.pair.run_ms(5_000);
+    let asks = |said: &Said| matches!(said, Said::AckNack(..) | Said::NackFrag(..));
+    assert!(hall.pair.net.count(asks) < 200);
+    hall.close();
+}
+
+/// Two forms of one number, in fragments and whole, were two owners of one
+/// change in the family of CVE-2023-42459 (bad frees in Fast DDS). It is
+/// delivered once, as one of them.
+#[test]
+fn a_sample_in_two_forms_is_delivered_once() {
+    let mut hall = Hall::open();
+    hall.hit_reader(&Hall::intruder().frag(frag()));
+    hall.hit_reader(&Hall::intruder().data(ITS_WRITER, 1, b"\0\x01\0\0 whole"));
+    hall.hit_reader(&Hall::intruder().heartbeat(ITS_WRITER, 1, 1, 1));
+    for first in 1..=10 {
+        hall.hit_reader(&Hall::intruder().frag(Frag { first, ..frag() }));
+    }
+    assert_eq!(
+        hall.intruders_samples(),
+        [(1, b"\0\x01\0\0 whole".to_vec())]
+    );
+    hall.close();
+}

@@ -1,0 +1,60 @@
+//! Participant messages: too short, too long, in the name of others.
+
+use pteros_rtps::id::EntityId;
+
+use crate::domain::{address, prefix};
+use crate::packet::Packet;
+use crate::town::{ATTACKER, MULE, Town};
+
+/// Delivers payloads to the liveliness reader in the mule's name.
+fn told(payloads: &[Vec<u8>]) {
+    let mut town = Town::open();
+    for (sequence, payload) in (1..).zip(payloads) {
+        for from in [address(MULE), ATTACKER] {
+            let packet = Packet::from(prefix(MULE, 0)).to(prefix(0, 0)).data(
+                EntityId::WLP_WRITER,
+                sequence,
+                payload,
+            );
+            town.hit(from, &packet);
+        }
+    }
+    town.run_ms(100);
+    town.close();
+}
+
+/// cyclonedds #1751: a participant message labelled as a parameter list met an
+/// assertion that there are only two labels.
+#[test]
+fn participant_messages_of_any_label() {
+    let label = |id: u16| [&id.to_be_bytes()[..], &[0; 30]].concat();
+    told(
+        &(0..0x20)
+            .chain([0x8000, 0xffff])
+            .map(label)
+            .collect::<Vec<_>>(),
+    );
+}
+
+/// cyclonedds #1771: a participant message of nothing but its label was read
+/// for its sixteen bytes of key.
+#[test]
+fn participant_messages_of_any_length() {
+    told(&(0..40).map(|length| vec![0; length]).collect::<Vec<_>>());
+}
+
+/// CVE-2025-62603 (Fast DDS): the message's data was unfolded in full, by the
+/// counts inside it, before anybody asked whether it was wanted. Lengths here
+/// are checked against what is there, and data over 1 KiB is left out.
+#[test]
+fn participant_messages_that_promise_much() {
+    let promise = |length: u32| {
+        let mut payload = vec![0, 1, 0, 0];
+        payload.extend_from_slice(&prefix(MULE, 0).0);
+        payload.extend_from_slice(&[0, 0, 0, 1]);
+        payload.extend_from_slice(&length.to_le_bytes());
+        payload.resize(40_000, 0xff);
+        payload
+    };
+    told(&[0, 1, 30_000, 50_000, 1 << 30, 0xffff_fff0, u32::MAX].map(promise));
+}
