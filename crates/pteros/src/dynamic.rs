@@ -17,28 +17,44 @@ use crate::publisher::RawPublisher;
 use crate::qos::QosProfile;
 use crate::subscription::{Decoded, Decoder};
 
-/// Publishes messages of a type known at run time, or bytes as they are.
+/// Publishes messages of a type known at run time, or bytes as they are. Cheap
+/// to clone, thread-safe; waits for room as [`Publisher`](crate::Publisher)
+/// does. Subscriptions of the same process get bytes and decode them.
 #[derive(Clone)]
 pub struct DynamicPublisher {
     pub(crate) raw: Arc<RawPublisher>,
+    pub(crate) ty: DynamicType,
 }
 
 impl DynamicPublisher {
-    /// Publishes a message.
+    /// Publishes a message, serialized once whoever listens.
     ///
     /// # Errors
-    /// See [`PublishError`].
+    /// See [`PublishError`]; a message of another type is
+    /// [`PublishError::Invalid`].
     pub fn publish(&self, message: &DynamicMessage) -> Result<(), PublishError> {
+        let invalid = |reason| PublishError::Invalid {
+            topic: self.raw.topic.clone(),
+            reason,
+        };
+        if *message.ty() != self.ty {
+            return Err(invalid(format!(
+                "the message is of type {} ({}), the publisher of type {} ({}); make the message \
+                 from the type that the publisher was created with",
+                message.ty().name(),
+                message.ty().hash(),
+                self.ty.name(),
+                self.ty.hash()
+            )));
+        }
         if let Err(error) = message.check_bounds() {
-            return Err(PublishError::Invalid {
-                topic: self.raw.topic.clone(),
-                reason: error.to_string(),
-            });
+            return Err(invalid(error.to_string()));
         }
         self.publish_serialized(message.to_payload(Representation::Xcdr1).into())
     }
 
-    /// Publishes CDR with its encapsulation header, not looked into.
+    /// Publishes CDR with its encapsulation header, not looked into: whether it
+    /// is of the announced type is the caller's business.
     ///
     /// # Errors
     /// See [`PublishError`].
@@ -66,18 +82,14 @@ impl DynamicPublisher {
         self.raw.endpoint.matched_count()
     }
 
-    /// Waits until at least `count` subscriptions are matched. Blocks, at most
-    /// `timeout`; drives the network itself.
+    /// As [`Publisher::wait_for_matched`](crate::Publisher::wait_for_matched).
     pub fn wait_for_matched(&self, count: usize, timeout: Duration) -> bool {
-        self.raw
-            .wait_until(timeout, || self.matched_count() >= count)
+        self.raw.wait_for_matched(count, timeout)
     }
 
-    /// Waits until every reliable subscription has acknowledged everything.
-    /// Blocks, at most `timeout`; drives the network itself.
+    /// As [`Publisher::wait_for_all_acked`](crate::Publisher::wait_for_all_acked).
     pub fn wait_for_all_acked(&self, timeout: Duration) -> bool {
-        self.raw
-            .wait_until(timeout, || self.raw.endpoint.is_acknowledged())
+        self.raw.wait_for_all_acked(timeout)
     }
 
     /// Totals since it was created.

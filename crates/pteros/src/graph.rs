@@ -17,8 +17,28 @@ use pteros_rmw::rtps::id::{Guid, VendorId};
 use crate::context::Context;
 use crate::qos::QosProfile;
 
-/// A view of the graph of a context's domain. Answers are copies of what is
-/// known at the moment; nothing is asked of peers.
+/// A view of the graph of a context's domain. Thread-safe. Answers are copies of
+/// what is known at the moment and allocate; nothing is asked of peers. What a
+/// new context knows grows for a few milliseconds: see
+/// [`Graph::wait_for_change`].
+///
+/// ```no_run
+/// use std::time::Duration;
+///
+/// use pteros::prelude::*;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let graph = Context::new()?.graph();
+/// graph.wait_until(Duration::from_secs(1), || !graph.publishers("/scan").is_empty());
+/// for topic in graph.topics() {
+///     println!("{}: {}", topic.name, topic.types.join(", "));
+/// }
+/// for pair in graph.why("/scan") {
+///     println!("{} and {}: {:?}", pair.publisher.gid, pair.subscription.gid, pair.verdicts);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Graph {
     context: Context,
@@ -181,7 +201,8 @@ impl Graph {
             .collect()
     }
 
-    /// The publishers of a topic, given by its fully qualified name.
+    /// The publishers of a topic, given by its fully qualified name (`/scan`);
+    /// none where nobody publishes or the name is not qualified.
     pub fn publishers(&self, topic: &str) -> Vec<EndpointInfo> {
         self.of_topic(topic, EndpointKind::Publisher)
     }
@@ -271,15 +292,17 @@ impl Graph {
         self.raw().revision()
     }
 
-    /// Waits until the revision differs from `since`; returns the one then.
-    /// Blocks, at most `timeout`; drives the network itself.
+    /// Waits until the revision differs from `since`; returns the one then, or
+    /// `since` when nothing changed. Blocks, at most `timeout` or until the
+    /// context shuts down; drives the network itself and runs no callbacks.
     pub fn wait_for_change(&self, since: u64, timeout: Duration) -> u64 {
         self.wait_until(timeout, || self.revision() != since);
         self.revision()
     }
 
-    /// Waits until `done` says so, at most `timeout`; drives the network
-    /// itself. Returns `done`'s last word.
+    /// Waits until `done` says so; returns its last word. It is asked after every
+    /// change and should be quick. Blocks, at most `timeout` or until the context
+    /// shuts down; drives the network itself and runs no callbacks.
     pub fn wait_until(&self, timeout: Duration, done: impl FnMut() -> bool) -> bool {
         let core = self.context.core();
         let queue: Arc<ReadyQueue> = core.ready_queue();

@@ -30,6 +30,7 @@ pub mod args;
 mod context;
 mod dynamic;
 mod error;
+mod event;
 pub mod executor;
 mod graph;
 pub mod log;

@@ -20,13 +20,14 @@ use crate::args::{Arguments, node_identity, resolve_name};
 use crate::context::Context;
 use crate::dynamic::{DynamicPublisher, dynamic_decoder, raw_decoder};
 use crate::error::{CreateError, NodeError};
+use crate::event::EventTask;
 use crate::executor::{Home, SingleThreadedExecutor};
 use crate::payload_memory::PayloadMemory;
 use crate::publisher::{Publisher, PublisherOptions, RawPublisher};
 use crate::qos::QosProfile;
 use crate::sample::Sample;
 use crate::subscription::{
-    Decoder, EventTask, Subscription, SubscriptionCore, SubscriptionOptions, typed_decoder,
+    Decoder, Subscription, SubscriptionCore, SubscriptionOptions, typed_decoder,
 };
 use crate::timer::{Timer, TimerCore};
 
@@ -272,7 +273,10 @@ impl Node {
     ) -> Result<DynamicPublisher, CreateError> {
         let options = PublisherOptions::new(qos);
         let raw = self.raw_publisher(topic, ty.name(), Some(ty.hash()), options)?;
-        Ok(DynamicPublisher { raw })
+        Ok(DynamicPublisher {
+            raw,
+            ty: ty.clone(),
+        })
     }
 
     fn raw_publisher(
@@ -299,12 +303,13 @@ impl Node {
             endpoint: endpoint.clone(),
             topic,
             qos: options.qos,
-            on_event: options.on_event.map(Mutex::new),
+            on_event: options
+                .on_event
+                .map(|callback| EventTask::new(&endpoint.events, callback)),
             memory: PayloadMemory::default(),
         });
-        let task: Weak<RawPublisher> = Arc::downgrade(&raw);
-        endpoint.event_slot.set_task(task.clone());
-        self.core.add(task);
+        let part: Weak<RawPublisher> = Arc::downgrade(&raw);
+        self.core.add(part);
         Ok(raw)
     }
 
@@ -406,12 +411,9 @@ impl Node {
                 source,
             })?;
         runtime.attach_endpoint(self.core.key, &endpoint.data);
-        let on_event = options.on_event.map(|callback| {
-            Arc::new(EventTask {
-                endpoint: endpoint.clone(),
-                callback: Mutex::new(callback),
-            })
-        });
+        let on_event = options
+            .on_event
+            .map(|callback| EventTask::new(&endpoint.events, callback));
         let core = Arc::new(SubscriptionCore {
             node: self.core.clone(),
             endpoint: endpoint.clone(),
@@ -428,10 +430,6 @@ impl Node {
         if core.callback.is_none() {
             let queue = core.own_queue.lock().clone();
             endpoint.slot.attach(Some(queue), || false);
-        }
-        if let Some(task) = &core.on_event {
-            let task: Weak<EventTask> = Arc::downgrade(task);
-            endpoint.event_slot.set_task(task);
         }
         self.core.add(weak);
         Ok(Subscription::new(core))

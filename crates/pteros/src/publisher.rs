@@ -7,23 +7,20 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use parking_lot::Mutex;
 use pteros_msg::cdr::{Representation, payload_len, to_payload_in};
 use pteros_msg::message::Message;
 use pteros_rmw::error::PublishError;
 use pteros_rmw::event::EndpointEvent;
-use pteros_rmw::ready::Task;
 use pteros_rmw::rtps::id::Guid;
 use pteros_rmw::rtps::time::Timestamp;
 use pteros_rmw::writer::{Outgoing, WriterCounts, WriterEndpoint};
 
+use crate::event::{EventCallback, EventTask};
+use crate::executor::Home;
 use crate::node::{Attach, NodeCore};
 use crate::payload_memory::PayloadMemory;
 use crate::qos::QosProfile;
 use crate::sample::wall_stamp;
-
-/// A callback for what happens to an endpoint besides data.
-pub(crate) type EventCallback = Box<dyn FnMut(&EndpointEvent) + Send>;
 
 /// What [`Node::create_publisher_with`](crate::Node::create_publisher_with)
 /// can be told.
@@ -43,18 +40,39 @@ impl PublisherOptions {
         }
     }
 
-    /// Calls `callback` from the node's executor for matches, incompatible
-    /// QoS, missed deadlines and lost liveliness.
+    /// Calls `callback` from the node's executor for matches, incompatible QoS
+    /// or type, missed deadlines and lost liveliness. Without it events wait for
+    /// [`Publisher::take_event`].
     pub fn on_event(mut self, callback: impl FnMut(&EndpointEvent) + Send + 'static) -> Self {
         self.on_event = Some(Box::new(callback));
         self
     }
 }
 
-/// Publishes messages of one type on one topic. Cheap to clone, thread-safe.
+/// Publishes messages of one type on one topic. Cheap to clone, thread-safe;
+/// the topic is left when the last clone is gone.
 ///
-/// A reliable publisher waits for room at most
-/// [`QosProfile::max_blocking_time`]; a best-effort one never waits.
+/// Publishing sends on the caller's thread and needs no executor, except that
+/// acknowledgements are heard by whoever spins, or else by the process's helper
+/// thread. With KEEP_LAST it never waits: the oldest sample makes room, whether
+/// acknowledged or not. With KEEP_ALL a reliable publisher waits until the
+/// slowest reliable subscription has room, at most
+/// [`QosProfile::max_blocking_time`], and drives the network meanwhile.
+///
+/// ```no_run
+/// use pteros::interfaces::geometry_msgs::msg::Twist;
+/// use pteros::prelude::*;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let node = Context::new()?.node("teleop")?;
+/// let publisher = node.create_publisher::<Twist>("cmd_vel", 10)?;
+/// publisher.wait_for_matched(1, std::time::Duration::from_secs(5));
+/// let mut command = Twist::default();
+/// command.linear.x = 0.5;
+/// publisher.publish(&command)?;
+/// # Ok(())
+/// # }
+/// ```
 pub struct Publisher<T> {
     pub(crate) raw: Arc<RawPublisher>,
     message: PhantomData<fn(T)>,
@@ -77,11 +95,12 @@ impl<T: Message> Publisher<T> {
         }
     }
 
-    /// Publishes a copy. The value is copied only if a subscription of this
-    /// process is matched; otherwise it is serialized at most once.
+    /// Publishes a copy. The value is cloned once if a subscription of this
+    /// context is matched, or late joiners may come (transient local), and
+    /// serialized once if it may leave the process. Blocks as the type says.
     ///
     /// # Errors
-    /// See [`PublishError`].
+    /// See [`PublishError`]; nothing was sent then.
     pub fn publish(&self, message: &T) -> Result<(), PublishError> {
         self.send(
             message,
@@ -111,18 +130,19 @@ impl<T: Message> Publisher<T> {
         self.raw.send_at(&mut outgoing, wall_stamp(source))
     }
 
-    /// Publishes a value that is given away: no copy within the process.
+    /// Publishes a value that is given away: no copy within the process, one
+    /// allocation for its [`Arc`].
     ///
     /// # Errors
-    /// See [`PublishError`].
+    /// See [`PublishError`]; nothing was sent then, and the value is lost.
     pub fn publish_owned(&self, message: T) -> Result<(), PublishError> {
         self.publish_arc(Arc::new(message))
     }
 
-    /// Publishes a shared value: no copy within the process.
+    /// Publishes a shared value: no copy and no allocation within the process.
     ///
     /// # Errors
-    /// See [`PublishError`].
+    /// See [`PublishError`]; nothing was sent then.
     pub fn publish_arc(&self, message: Arc<T>) -> Result<(), PublishError> {
         let mut outgoing = Shared {
             message: message.clone(),
@@ -156,38 +176,43 @@ impl<T: Message> Publisher<T> {
         &self.raw.qos
     }
 
-    /// Its gid in the graph.
+    /// Its gid in the graph: as in [`EndpointInfo`](crate::EndpointInfo) and
+    /// [`SampleInfo`](crate::SampleInfo).
     pub fn gid(&self) -> Guid {
         self.raw.endpoint.guid()
     }
 
-    /// Subscriptions matched now.
+    /// Subscriptions matched now, those of this process included.
     pub fn matched_count(&self) -> usize {
         self.raw.endpoint.matched_count()
     }
 
-    /// Waits until at least `count` subscriptions are matched. Blocks, at most
-    /// `timeout`; drives the network itself.
+    /// Waits until at least `count` subscriptions are matched; returns whether
+    /// they are. Blocks, at most `timeout` or until the context shuts down;
+    /// drives the network itself and runs no callbacks.
     pub fn wait_for_matched(&self, count: usize, timeout: Duration) -> bool {
-        self.raw
-            .wait_until(timeout, || self.matched_count() >= count)
+        self.raw.wait_for_matched(count, timeout)
     }
 
-    /// Waits until every reliable subscription has acknowledged everything.
-    /// Blocks, at most `timeout`; drives the network itself.
+    /// Waits until every reliable subscription of another process has
+    /// acknowledged everything; returns whether they have. Blocks, at most
+    /// `timeout` or until the context shuts down; drives the network itself and
+    /// runs no callbacks.
     pub fn wait_for_all_acked(&self, timeout: Duration) -> bool {
-        self.raw
-            .wait_until(timeout, || self.raw.endpoint.is_acknowledged())
+        self.raw.wait_for_all_acked(timeout)
     }
 
-    /// Says that the publisher is alive (manual liveliness).
+    /// Says that the publisher is alive. Needed with manual liveliness where
+    /// pauses between messages are longer than the lease; else does nothing.
     pub fn assert_liveliness(&self) {
         self.raw.node.core().assert_liveliness(&self.raw.endpoint);
     }
 
-    /// The oldest event not yet looked at, when no callback takes them.
+    /// The oldest event not yet looked at, when no callback takes them. Never
+    /// blocks. 256 are kept; then the oldest goes, totals in later ones tell
+    /// what was missed.
     pub fn take_event(&self) -> Option<EndpointEvent> {
-        self.raw.endpoint.take_event()
+        self.raw.endpoint.events.take()
     }
 
     /// Totals since it was created.
@@ -211,7 +236,7 @@ pub(crate) struct RawPublisher {
     pub(crate) endpoint: Arc<WriterEndpoint>,
     pub(crate) topic: String,
     pub(crate) qos: QosProfile,
-    pub(crate) on_event: Option<Mutex<EventCallback>>,
+    pub(crate) on_event: Option<Arc<EventTask>>,
     pub(crate) memory: PayloadMemory,
 }
 
@@ -244,35 +269,21 @@ impl RawPublisher {
         }
     }
 
-    pub(crate) fn wait_until(&self, timeout: Duration, done: impl FnMut() -> bool) -> bool {
-        self.node.wait_until(timeout, done)
+    pub(crate) fn wait_for_matched(&self, count: usize, timeout: Duration) -> bool {
+        self.node
+            .wait_until(timeout, || self.endpoint.matched_count() >= count)
     }
-}
 
-impl Task for RawPublisher {
-    fn run(&self) {
-        self.endpoint.event_slot.taken();
-        // Locked when the callback itself spins: it looks for more afterwards.
-        let Some(mut callback) = self.on_event.as_ref().and_then(Mutex::try_lock) else {
-            return;
-        };
-        if let Some(event) = self.endpoint.take_event() {
-            callback(&event);
-        }
-        drop(callback);
-        if self.endpoint.has_events() {
-            self.endpoint.event_slot.ready();
-        }
+    pub(crate) fn wait_for_all_acked(&self, timeout: Duration) -> bool {
+        self.node
+            .wait_until(timeout, || self.endpoint.is_acknowledged())
     }
 }
 
 impl Attach for RawPublisher {
-    fn attach(&self, home: Option<&Arc<crate::executor::Home>>) {
-        if self.on_event.is_some() {
-            let queue = home.map(|home| home.queue.clone());
-            self.endpoint
-                .event_slot
-                .attach(queue, || self.endpoint.has_events());
+    fn attach(&self, home: Option<&Arc<Home>>) {
+        if let Some(task) = &self.on_event {
+            task.attach(home);
         }
     }
 }

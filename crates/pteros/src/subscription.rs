@@ -14,9 +14,9 @@ use pteros_rmw::ready::{ReadyQueue, Task};
 use pteros_rmw::rtps::id::Guid;
 use pteros_rmw::sample::{Body, Item};
 
+use crate::event::{EventCallback, EventTask};
 use crate::executor::Home;
 use crate::node::{Attach, NodeCore};
-use crate::publisher::EventCallback;
 use crate::qos::QosProfile;
 use crate::sample::{Sample, SampleInfo};
 
@@ -38,7 +38,7 @@ pub(crate) enum Decoded<T> {
 pub struct SubscriptionOptions<T> {
     /// The QoS profile.
     pub qos: QosProfile,
-    /// Whether publishers of the same context are ignored.
+    /// Whether publishers of the same context are ignored. False by default.
     pub ignore_local_publications: bool,
     pub(crate) callback: Option<Callback<T>>,
     pub(crate) on_event: Option<EventCallback>,
@@ -56,14 +56,16 @@ impl<T> SubscriptionOptions<T> {
         }
     }
 
-    /// Calls `callback` from the node's executor for each message.
+    /// Calls `callback` from the node's executor for each message, never two at
+    /// a time.
     pub fn callback(mut self, callback: impl FnMut(Sample<T>) + Send + 'static) -> Self {
         self.callback = Some(Box::new(callback));
         self
     }
 
-    /// Calls `callback` from the node's executor for matches, incompatible
-    /// QoS, missed deadlines, changed liveliness and lost samples.
+    /// Calls `callback` from the node's executor for matches, incompatible QoS
+    /// or type, missed deadlines, changed liveliness and lost samples. Without
+    /// it events wait for [`Subscription::take_event`].
     pub fn on_event(mut self, callback: impl FnMut(&EndpointEvent) + Send + 'static) -> Self {
         self.on_event = Some(Box::new(callback));
         self
@@ -76,8 +78,35 @@ impl<T> SubscriptionOptions<T> {
     }
 }
 
-/// Receives messages of one type on one topic. Dropping it ends the
-/// subscription; clones share it.
+/// Receives messages of one type on one topic. Thread-safe; clones share it,
+/// and it ends when the last one is dropped.
+///
+/// Messages wait in a queue of the profile's depth for the callback or for
+/// [`Subscription::take`]. When it is full, KEEP_LAST drops the oldest and
+/// counts it ([`ReaderCounts::overwritten`]); KEEP_ALL holds reliable
+/// publishers back and loses what others send ([`ReaderCounts::lost`]).
+///
+/// ```no_run
+/// use std::time::Duration;
+///
+/// use pteros::interfaces::sensor_msgs::msg::LaserScan;
+/// use pteros::prelude::*;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let node = Context::new()?.node("mapper")?;
+/// // With a callback, run by whoever spins the node:
+/// let _scans = node.create_subscription("scan", QosProfile::sensor_data(), |scan: Sample<LaserScan>| {
+///     println!("{} ranges by {:?}", scan.ranges.len(), scan.info().path);
+/// })?;
+/// // Or taken, without any executor:
+/// let poses = node.create_polled_subscription::<LaserScan>("scan", 1)?;
+/// if let Some(scan) = poses.take_timeout(Duration::from_secs(1)) {
+///     println!("{} ranges", scan.ranges.len());
+/// }
+/// node.spin();
+/// # Ok(())
+/// # }
+/// ```
 pub struct Subscription<T> {
     core: Arc<SubscriptionCore<T>>,
 }
@@ -95,8 +124,10 @@ impl<T: 'static> Subscription<T> {
         Self { core }
     }
 
-    /// Takes the oldest message waiting. Never blocks. With a callback there
-    /// is usually nothing to take.
+    /// Takes the oldest message waiting. Never blocks and looks at no socket:
+    /// somebody must spin, or wait, for messages to come. One that cannot be
+    /// decoded is counted and passed over. With a callback there is usually
+    /// nothing to take.
     pub fn take(&self) -> Option<Sample<T>> {
         self.core.take()
     }
@@ -118,27 +149,30 @@ impl<T: 'static> Subscription<T> {
         &self.core.qos
     }
 
-    /// Its gid in the graph.
+    /// Its gid in the graph: as in [`EndpointInfo`](crate::EndpointInfo).
     pub fn gid(&self) -> Guid {
         self.core.endpoint.data.guid
     }
 
-    /// Publishers matched now.
+    /// Publishers matched now, those of this process included.
     pub fn matched_count(&self) -> usize {
         self.core.endpoint.matched_count()
     }
 
-    /// Waits until at least `count` publishers are matched. Blocks, at most
-    /// `timeout`; drives the network itself.
+    /// Waits until at least `count` publishers are matched; returns whether they
+    /// are. Blocks, at most `timeout` or until the context shuts down; drives
+    /// the network itself and runs no callbacks.
     pub fn wait_for_matched(&self, count: usize, timeout: Duration) -> bool {
         self.core
             .node
             .wait_until(timeout, || self.matched_count() >= count)
     }
 
-    /// The oldest event not yet looked at, when no callback takes them.
+    /// The oldest event not yet looked at, when no callback takes them. Never
+    /// blocks. 256 are kept; then the oldest goes, totals in later ones tell
+    /// what was missed.
     pub fn take_event(&self) -> Option<EndpointEvent> {
-        self.core.endpoint.take_event()
+        self.core.endpoint.events.take()
     }
 
     /// Totals since it was created.
@@ -240,16 +274,14 @@ impl<T: 'static> Task for SubscriptionCore<T> {
 
 impl<T: 'static> Attach for SubscriptionCore<T> {
     fn attach(&self, home: Option<&Arc<Home>>) {
-        let queue = home.map(|home| home.queue.clone());
         if self.callback.is_some() {
+            let queue = home.map(|home| home.queue.clone());
             self.endpoint
                 .slot
-                .attach(queue.clone(), || self.endpoint.has_samples());
+                .attach(queue, || self.endpoint.has_samples());
         }
-        if self.on_event.is_some() {
-            self.endpoint
-                .event_slot
-                .attach(queue, || self.endpoint.has_events());
+        if let Some(task) = &self.on_event {
+            task.attach(home);
         }
     }
 }
@@ -259,28 +291,6 @@ impl<T> Drop for SubscriptionCore<T> {
         let core = self.node.core();
         core.detach_endpoint(self.node.key, self.endpoint.data.guid);
         core.remove_reader(&self.endpoint);
-    }
-}
-
-/// Runs the event callback of a subscription.
-pub(crate) struct EventTask {
-    pub(crate) endpoint: Arc<ReaderEndpoint>,
-    pub(crate) callback: Mutex<EventCallback>,
-}
-
-impl Task for EventTask {
-    fn run(&self) {
-        self.endpoint.event_slot.taken();
-        let Some(mut callback) = self.callback.try_lock() else {
-            return;
-        };
-        if let Some(event) = self.endpoint.take_event() {
-            callback(&event);
-        }
-        drop(callback);
-        if self.endpoint.has_events() {
-            self.endpoint.event_slot.ready();
-        }
     }
 }
 

@@ -13,32 +13,48 @@ use pteros_rmw::rtps::time::Instant;
 use crate::executor::Home;
 use crate::node::{Attach, NodeCore};
 
-/// A timer of a node. Dropping it stops it; clones share it.
+/// A timer of a node. Thread-safe; clones share it, and it stops when the last
+/// one is dropped.
 ///
-/// Ticks that a busy executor misses are skipped, not made up for; the phase
-/// is kept.
+/// Its callback runs in the node's executor, never two at a time. Ticks that a
+/// busy executor misses are skipped, not made up for; the phase is kept.
+///
+/// ```no_run
+/// use std::time::Duration;
+///
+/// use pteros::prelude::*;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let node = Context::new()?.node("clock")?;
+/// let timer = node.create_timer(Duration::from_millis(100), || println!("tick"))?;
+/// node.spin_until(|| timer.ticks() == 3, Duration::from_secs(1));
+/// timer.cancel();
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Timer {
     pub(crate) core: Arc<TimerCore>,
 }
 
 impl Timer {
-    /// The pause between ticks.
+    /// The pause between ticks; the delay of a one-shot timer.
     pub fn period(&self) -> Duration {
         Duration::from_nanos(self.core.period_nanos)
     }
 
-    /// Stops ticking until [`Timer::reset`].
+    /// Stops ticking until [`Timer::reset`]. Returns at once: a callback that is
+    /// running ends as it will.
     pub fn cancel(&self) {
         self.core.cancelled.store(true, Ordering::Release);
     }
 
-    /// Whether it is stopped.
+    /// Whether it is stopped, by [`Timer::cancel`] or because it ticks once only.
     pub fn is_cancelled(&self) -> bool {
         self.core.cancelled.load(Ordering::Acquire)
     }
 
-    /// Starts the period anew from now.
+    /// Starts the period anew from now, also after it was stopped.
     pub fn reset(&self) {
         let now = self.core.node.core().env.now();
         self.core.cancelled.store(false, Ordering::Release);

@@ -92,7 +92,9 @@ pub enum PublishError {
         waited_ms: u64,
     },
     /// The message is larger than the writer may send.
-    #[error("topic \"{topic}\": the message has {size} bytes, more than the limit of {max}")]
+    #[error(
+        "topic \"{topic}\": the message has {size} bytes, more than the {max} that may leave the process; split it into several"
+    )]
     TooLarge {
         /// The topic.
         topic: String,
@@ -101,12 +103,13 @@ pub enum PublishError {
         /// The limit in bytes.
         max: usize,
     },
-    /// A bounded string or sequence is too long.
+    /// A bounded string or sequence is too long, or a dynamic message is of
+    /// another type than its publisher.
     #[error("topic \"{topic}\": {reason}")]
     Invalid {
         /// The topic.
         topic: String,
-        /// Which field, how long, what bound.
+        /// Which field, how long, what bound; or both types.
         reason: String,
     },
 }

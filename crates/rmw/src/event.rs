@@ -2,8 +2,15 @@
 //! liveliness, lost samples, QoS that does not fit. Status counts are DDS's
 //! (DDS 1.4 §2.2.4.1): totals never fall, changes are since the last look.
 
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::Guid;
 use pteros_rtps::qos::PolicyId;
+
+use crate::ready::Slot;
 
 /// One event of a writer or a reader, delivered in the order it happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,32 +73,81 @@ pub enum EndpointEvent {
     },
 }
 
-/// A bounded list of events not yet looked at. When full, the oldest goes:
-/// totals in the later ones tell what was missed.
-#[derive(Debug, Default)]
-pub struct EventQueue {
-    events: std::collections::VecDeque<EndpointEvent>,
+/// The events of one endpoint: those not yet looked at, who is told of them,
+/// and the totals they carry. Thread-safe; never blocks.
+#[derive(Default)]
+pub struct Events {
+    waiting: Mutex<VecDeque<EndpointEvent>>,
+    /// Where user code waits for events.
+    pub slot: Slot,
+    matched_total: AtomicU64,
+    matched: AtomicUsize,
+    incompatible: AtomicU64,
+    other_types: AtomicU64,
 }
 
-/// Events kept per endpoint for those who do not look.
+/// Events kept per endpoint for those who do not look. When there are more, the
+/// oldest goes: totals in the later ones tell what was missed.
 pub const EVENTS_MAX: usize = 256;
 
-impl EventQueue {
-    /// Adds an event.
-    pub fn push_or_drop_oldest(&mut self, event: EndpointEvent) {
-        if self.events.len() == EVENTS_MAX {
-            self.events.pop_front();
-        }
-        self.events.push_back(event);
-    }
-
+impl Events {
     /// Takes the oldest event.
-    pub fn pop(&mut self) -> Option<EndpointEvent> {
-        self.events.pop_front()
+    pub fn take(&self) -> Option<EndpointEvent> {
+        self.waiting.lock().pop_front()
     }
 
     /// Whether none waits.
     pub fn is_empty(&self) -> bool {
-        self.events.is_empty()
+        self.waiting.lock().is_empty()
+    }
+
+    /// Endpoints matched now.
+    pub fn matched_count(&self) -> usize {
+        self.matched.load(Ordering::Acquire)
+    }
+
+    /// Adds an event and tells user code.
+    pub(crate) fn note(&self, event: EndpointEvent) {
+        let mut waiting = self.waiting.lock();
+        if waiting.len() == EVENTS_MAX {
+            waiting.pop_front();
+        }
+        waiting.push_back(event);
+        drop(waiting);
+        self.slot.ready();
+    }
+
+    /// Counts a match (+1) or its end (-1).
+    pub(crate) fn note_matched(&self, peer: Guid, change: i32) {
+        if change > 0 {
+            self.matched_total.fetch_add(1, Ordering::Relaxed);
+            self.matched.fetch_add(1, Ordering::AcqRel);
+        } else {
+            self.matched.fetch_sub(1, Ordering::AcqRel);
+        }
+        self.note(EndpointEvent::Matched {
+            total: self.matched_total.load(Ordering::Relaxed),
+            current: self.matched_count(),
+            change,
+            peer,
+        });
+    }
+
+    pub(crate) fn note_other_type(&self, peer: &EndpointData) {
+        let total = self.other_types.fetch_add(1, Ordering::Relaxed) + 1;
+        self.note(EndpointEvent::IncompatibleType {
+            total,
+            peer: peer.guid,
+            peer_type: peer.type_name.clone(),
+        });
+    }
+
+    pub(crate) fn note_incompatible(&self, peer: Guid, policies: Vec<PolicyId>) {
+        let total = self.incompatible.fetch_add(1, Ordering::Relaxed) + 1;
+        self.note(EndpointEvent::IncompatibleQos {
+            total,
+            peer,
+            policies,
+        });
     }
 }

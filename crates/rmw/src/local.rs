@@ -65,13 +65,15 @@ impl Core {
             Verdict::OtherPartition => {}
             Verdict::InconsistentType => {
                 self.warn_of_types(&writer.data, &reader.data);
-                writer.note_other_type(&reader.data);
-                reader.note_other_type(&writer.data);
+                writer.events.note_other_type(&reader.data);
+                reader.events.note_other_type(&writer.data);
             }
             Verdict::Incompatible(policies) => {
                 self.warn_of_qos(&writer.data, &reader.data);
-                writer.note_incompatible(reader.data.guid, policies.clone());
-                reader.note_incompatible(writer.guid(), policies);
+                writer
+                    .events
+                    .note_incompatible(reader.data.guid, policies.clone());
+                reader.events.note_incompatible(writer.guid(), policies);
             }
         }
     }
@@ -89,8 +91,8 @@ impl Core {
         routes.push(route);
         writer.local.store(Arc::new(routes));
         drop(state);
-        writer.note_matched(reader.data.guid, 1);
-        reader.note_matched(writer.guid(), 1);
+        writer.events.note_matched(reader.data.guid, 1);
+        reader.events.note_matched(writer.guid(), 1);
     }
 
     /// Tells the reader's machine of a local writer.
@@ -132,7 +134,7 @@ impl Core {
             reader.collect_events(&mut machine);
             drop(machine);
             reader.forget_writer(guid);
-            reader.note_matched(guid, -1);
+            reader.events.note_matched(guid, -1);
         }
     }
 
@@ -143,7 +145,7 @@ impl Core {
         if routes.iter().any(|r| r.reader.data.guid == guid) {
             let rest = routes.iter().filter(|r| r.reader.data.guid != guid);
             writer.local.store(Arc::new(rest.cloned().collect()));
-            writer.note_matched(guid, -1);
+            writer.events.note_matched(guid, -1);
         }
     }
 

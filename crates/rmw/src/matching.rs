@@ -219,19 +219,19 @@ impl Core {
             } => {
                 if let Some(writer) = self.writer(local.entity) {
                     self.warn_of_qos(&writer.data, &remote);
-                    writer.note_incompatible(remote.guid, policies);
+                    writer.events.note_incompatible(remote.guid, policies);
                 } else if let Some(reader) = self.reader(local.entity) {
                     self.warn_of_qos(&remote, &reader.data);
-                    reader.note_incompatible(remote.guid, policies);
+                    reader.events.note_incompatible(remote.guid, policies);
                 }
             }
             ParticipantEvent::InconsistentTopic { local, remote } => {
                 if let Some(writer) = self.writer(local.entity) {
                     self.warn_of_types(&writer.data, &remote);
-                    writer.note_other_type(&remote);
+                    writer.events.note_other_type(&remote);
                 } else if let Some(reader) = self.reader(local.entity) {
                     self.warn_of_types(&remote, &reader.data);
-                    reader.note_other_type(&remote);
+                    reader.events.note_other_type(&remote);
                 }
             }
             ParticipantEvent::LivelinessAsserted { prefix, kind } => {
@@ -268,7 +268,7 @@ impl Core {
             writer.state.lock().machine.match_reader(now, proxy);
             writer.note_remote(1);
             self.serve_writer(now, &writer);
-            writer.note_matched(remote.guid, 1);
+            writer.events.note_matched(remote.guid, 1);
         } else if let Some(reader) = self.reader(local.entity) {
             let proxy = WriterProxyConfig {
                 guid: remote.guid,
@@ -286,7 +286,7 @@ impl Core {
                 .push(reader.clone());
             drop(table);
             self.serve_reader(now, &reader);
-            reader.note_matched(remote.guid, 1);
+            reader.events.note_matched(remote.guid, 1);
         }
     }
 
@@ -295,7 +295,7 @@ impl Core {
             writer.state.lock().machine.unmatch_reader(remote);
             writer.note_remote(-1);
             self.serve_writer(now, &writer);
-            writer.note_matched(remote, -1);
+            writer.events.note_matched(remote, -1);
         } else if let Some(reader) = self.reader(local.entity) {
             let mut table = self.table.write();
             if let Some(readers) = table.readers_of.get_mut(&remote) {
@@ -308,7 +308,7 @@ impl Core {
             reader.machine.lock().unmatch_writer(remote);
             self.serve_reader(now, &reader);
             reader.forget_writer(remote);
-            reader.note_matched(remote, -1);
+            reader.events.note_matched(remote, -1);
         }
     }
 

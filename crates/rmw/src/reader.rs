@@ -5,7 +5,8 @@
 //! while user code runs.
 
 use std::any::TypeId;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use pteros_rtps::discovery::data::EndpointData;
@@ -14,7 +15,7 @@ use pteros_rtps::id::Guid;
 use pteros_rtps::reader::{Reader, ReaderEvent};
 use pteros_rtps::time::{Instant, Timestamp};
 
-use crate::event::{EndpointEvent, EventQueue};
+use crate::event::{EndpointEvent, Events};
 use crate::intake::{Entered, Intake};
 use crate::ready::Slot;
 use crate::sample::{Body, Item, Path, Popped, SampleMeta};
@@ -58,17 +59,12 @@ pub struct ReaderEndpoint {
     pub(crate) machine: Mutex<Reader>,
     intake: Mutex<Intake>,
     judges: bool,
-    events: Mutex<EventQueue>,
+    /// What happens to it besides samples.
+    pub events: Arc<Events>,
     /// Where user code waits for samples.
     pub slot: Slot,
-    /// Where user code waits for events.
-    pub event_slot: Slot,
     received: AtomicU64,
     lost: AtomicU64,
-    matched_total: AtomicU64,
-    matched: AtomicUsize,
-    incompatible: AtomicU64,
-    other_types: AtomicU64,
     graph: AtomicBool,
 }
 
@@ -86,15 +82,10 @@ impl ReaderEndpoint {
             wants,
             ignore_local,
             machine: Mutex::new(machine),
-            events: Mutex::default(),
+            events: Arc::default(),
             slot: Slot::default(),
-            event_slot: Slot::default(),
             received: AtomicU64::new(0),
             lost: AtomicU64::new(0),
-            matched_total: AtomicU64::new(0),
-            matched: AtomicUsize::new(0),
-            incompatible: AtomicU64::new(0),
-            other_types: AtomicU64::new(0),
             graph: AtomicBool::new(false),
         }
     }
@@ -119,19 +110,9 @@ impl ReaderEndpoint {
         !self.intake.lock().queue.is_empty()
     }
 
-    /// Takes the oldest event.
-    pub fn take_event(&self) -> Option<EndpointEvent> {
-        self.events.lock().pop()
-    }
-
-    /// Whether an event waits.
-    pub fn has_events(&self) -> bool {
-        !self.events.lock().is_empty()
-    }
-
     /// Publishers matched now, local ones included.
     pub fn matched_count(&self) -> usize {
-        self.matched.load(Ordering::Acquire)
+        self.events.matched_count()
     }
 
     /// The counters.
@@ -270,14 +251,14 @@ impl ReaderEndpoint {
         match event {
             ReaderEvent::SampleLost { count, .. } => self.note_lost(count),
             ReaderEvent::DeadlineMissed { total, .. } => {
-                self.note(EndpointEvent::DeadlineMissed { total });
+                self.events.note(EndpointEvent::DeadlineMissed { total });
             }
             ReaderEvent::LivelinessChanged {
                 alive_count,
                 not_alive_count,
                 writer,
                 ..
-            } => self.note(EndpointEvent::LivelinessChanged {
+            } => self.events.note(EndpointEvent::LivelinessChanged {
                 alive: alive_count as usize,
                 not_alive: not_alive_count as usize,
                 writer,
@@ -287,35 +268,7 @@ impl ReaderEndpoint {
 
     fn note_lost(&self, count: u64) {
         let total = self.lost.fetch_add(count, Ordering::Relaxed) + count;
-        self.note(EndpointEvent::SampleLost { total, count });
-    }
-
-    pub(crate) fn note(&self, event: EndpointEvent) {
-        self.events.lock().push_or_drop_oldest(event);
-        self.event_slot.ready();
-    }
-
-    pub(crate) fn note_matched(&self, peer: Guid, change: i32) {
-        let event = matched_event(&self.matched_total, &self.matched, peer, change);
-        self.note(event);
-    }
-
-    pub(crate) fn note_other_type(&self, peer: &EndpointData) {
-        let total = self.other_types.fetch_add(1, Ordering::Relaxed) + 1;
-        self.note(EndpointEvent::IncompatibleType {
-            total,
-            peer: peer.guid,
-            peer_type: peer.type_name.clone(),
-        });
-    }
-
-    pub(crate) fn note_incompatible(&self, peer: Guid, policies: Vec<pteros_rtps::qos::PolicyId>) {
-        let total = self.incompatible.fetch_add(1, Ordering::Relaxed) + 1;
-        self.note(EndpointEvent::IncompatibleQos {
-            total,
-            peer,
-            policies,
-        });
+        self.events.note(EndpointEvent::SampleLost { total, count });
     }
 }
 
@@ -326,25 +279,4 @@ fn enter(intake: &mut Intake, now: Instant, machine: &mut Reader, item: Item) ->
         machine.note_update(now);
     }
     entered == Entered::Queued
-}
-
-/// Counts a match or its end and describes it.
-pub(crate) fn matched_event(
-    total: &AtomicU64,
-    current: &AtomicUsize,
-    peer: Guid,
-    change: i32,
-) -> EndpointEvent {
-    if change > 0 {
-        total.fetch_add(1, Ordering::Relaxed);
-        current.fetch_add(1, Ordering::AcqRel);
-    } else {
-        current.fetch_sub(1, Ordering::AcqRel);
-    }
-    EndpointEvent::Matched {
-        total: total.load(Ordering::Relaxed),
-        current: current.load(Ordering::Acquire),
-        change,
-        peer,
-    }
 }

@@ -18,7 +18,8 @@ use crate::env::{
 };
 use crate::error::OpenError;
 
-/// Highest participant index tried; domain ids up to 232 leave room for it.
+/// Highest participant index tried, as in other stacks. Of domain 232 only the
+/// first 63 have ports.
 const PARTICIPANT_INDEX_MAX: u32 = 119;
 
 /// The clocks and sockets of this machine.

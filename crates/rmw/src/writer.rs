@@ -14,14 +14,12 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::Guid;
-use pteros_rtps::qos::{DestinationOrder, Durability, History, PolicyId};
+use pteros_rtps::qos::{DestinationOrder, Durability, History};
 use pteros_rtps::time::Timestamp;
 use pteros_rtps::writer::{Writer, WriterEvent};
 
-use crate::event::{EndpointEvent, EventQueue};
+use crate::event::{EndpointEvent, Events};
 use crate::local::{LocalRoute, has_manual_lease};
-use crate::reader::matched_event;
-use crate::ready::Slot;
 use crate::sample::{Item, KEEP_ALL_SAMPLES_DEFAULT, samples_max};
 
 /// A message on its way out: made into whichever form a reader needs, each at
@@ -62,16 +60,11 @@ pub struct WriterEndpoint {
     pub(crate) state: Mutex<WriterState>,
     pub(crate) local: ArcSwap<Vec<LocalRoute>>,
     remote: AtomicUsize,
-    events: Mutex<EventQueue>,
-    /// Where user code waits for events.
-    pub event_slot: Slot,
+    /// What happens to it.
+    pub events: Arc<Events>,
     published: AtomicU64,
     serialized: AtomicU64,
     delivered_locally: AtomicU64,
-    matched_total: AtomicU64,
-    matched: AtomicUsize,
-    incompatible: AtomicU64,
-    other_types: AtomicU64,
 }
 
 pub(crate) struct WriterState {
@@ -107,15 +100,10 @@ impl WriterEndpoint {
             }),
             local: ArcSwap::default(),
             remote: AtomicUsize::new(0),
-            events: Mutex::default(),
-            event_slot: Slot::default(),
+            events: Arc::default(),
             published: AtomicU64::new(0),
             serialized: AtomicU64::new(0),
             delivered_locally: AtomicU64::new(0),
-            matched_total: AtomicU64::new(0),
-            matched: AtomicUsize::new(0),
-            incompatible: AtomicU64::new(0),
-            other_types: AtomicU64::new(0),
         }
     }
 
@@ -126,7 +114,7 @@ impl WriterEndpoint {
 
     /// Subscriptions matched now, local ones included.
     pub fn matched_count(&self) -> usize {
-        self.matched.load(Ordering::Acquire)
+        self.events.matched_count()
     }
 
     /// Readers of other processes matched now.
@@ -141,16 +129,6 @@ impl WriterEndpoint {
             serialized: self.serialized.load(Ordering::Relaxed),
             delivered_locally: self.delivered_locally.load(Ordering::Relaxed),
         }
-    }
-
-    /// Takes the oldest event.
-    pub fn take_event(&self) -> Option<EndpointEvent> {
-        self.events.lock().pop()
-    }
-
-    /// Whether an event waits.
-    pub fn has_events(&self) -> bool {
-        !self.events.lock().is_empty()
     }
 
     /// Whether every reliable reader has acknowledged everything.
@@ -194,43 +172,15 @@ impl WriterEndpoint {
         }
     }
 
-    pub(crate) fn note_matched(&self, peer: Guid, change: i32) {
-        let event = matched_event(&self.matched_total, &self.matched, peer, change);
-        self.note(event);
-    }
-
-    pub(crate) fn note_other_type(&self, peer: &EndpointData) {
-        let total = self.other_types.fetch_add(1, Ordering::Relaxed) + 1;
-        self.note(EndpointEvent::IncompatibleType {
-            total,
-            peer: peer.guid,
-            peer_type: peer.type_name.clone(),
-        });
-    }
-
-    pub(crate) fn note_incompatible(&self, peer: Guid, policies: Vec<PolicyId>) {
-        let total = self.incompatible.fetch_add(1, Ordering::Relaxed) + 1;
-        self.note(EndpointEvent::IncompatibleQos {
-            total,
-            peer,
-            policies,
-        });
-    }
-
-    pub(crate) fn note(&self, event: EndpointEvent) {
-        self.events.lock().push_or_drop_oldest(event);
-        self.event_slot.ready();
-    }
-
     /// Moves the machine's events to the queue and tells user code.
     pub(crate) fn collect(&self, machine: &mut Writer) {
         while let Some(event) = machine.poll_event() {
             match event {
                 WriterEvent::DeadlineMissed { total } => {
-                    self.note(EndpointEvent::DeadlineMissed { total });
+                    self.events.note(EndpointEvent::DeadlineMissed { total });
                 }
                 WriterEvent::LivelinessLost { total } => {
-                    self.note(EndpointEvent::LivelinessLost { total });
+                    self.events.note(EndpointEvent::LivelinessLost { total });
                 }
                 WriterEvent::AllAcknowledged | WriterEvent::SpaceFreed => {}
             }

@@ -386,7 +386,7 @@ impl World {
             ready: Ready::WriterEvents(index),
             marks: self.marks.clone(),
         });
-        endpoint.event_slot.set_task(Arc::downgrade(&task));
+        endpoint.events.slot.set_task(Arc::downgrade(&task));
         let slot = endpoint.clone();
         cast.by_guid.insert(data.guid, index);
         core.attach_endpoint(home.node, data);
@@ -409,7 +409,8 @@ impl World {
         });
         drop(cast);
         self.say(format_args!("new {line} on {topic}"));
-        slot.event_slot.attach(Some(queue), || slot.has_events());
+        let events = &slot.events;
+        events.slot.attach(Some(queue), || !events.is_empty());
         self.settle(place);
     }
 
@@ -445,7 +446,7 @@ impl World {
         };
         let events = task(Ready::ReaderEvents(index));
         let samples = task(Ready::Samples(index));
-        endpoint.event_slot.set_task(weak(&events));
+        endpoint.events.slot.set_task(weak(&events));
         endpoint.slot.set_task(weak(&samples));
         let slot = endpoint.clone();
         let data = &endpoint.data;
@@ -470,10 +471,11 @@ impl World {
         });
         drop(cast);
         self.say(format_args!("new {line} on {topic}"));
-        let pending = slot.clone();
-        slot.event_slot
-            .attach(Some(queue.clone()), || pending.has_events());
-        slot.slot.attach(Some(queue), || pending.has_samples());
+        let events = &slot.events;
+        events
+            .slot
+            .attach(Some(queue.clone()), || !events.is_empty());
+        slot.slot.attach(Some(queue), || slot.has_samples());
         self.settle(place);
         Some(index)
     }
@@ -610,16 +612,16 @@ impl World {
         match mark {
             Ready::WriterEvents(index) => {
                 let endpoint = self.cast.lock().writers[index].endpoint.clone();
-                endpoint.event_slot.taken();
-                while let Some(event) = endpoint.take_event() {
+                endpoint.events.slot.taken();
+                while let Some(event) = endpoint.events.take() {
                     self.say(format_args!("w{index} told {event:?}"));
                     self.cast.lock().writer_event(index, &event);
                 }
             }
             Ready::ReaderEvents(index) => {
                 let endpoint = self.cast.lock().readers[index].endpoint.clone();
-                endpoint.event_slot.taken();
-                while let Some(event) = endpoint.take_event() {
+                endpoint.events.slot.taken();
+                while let Some(event) = endpoint.events.take() {
                     self.say(format_args!("r{index} told {event:?}"));
                     self.cast.lock().reader_event(index, &event);
                 }

@@ -40,7 +40,22 @@ impl Home {
 /// spins it.
 ///
 /// Timers go first, then samples and events in the order they became ready;
-/// between two rounds the sockets are served.
+/// between two rounds the sockets are served. It may be moved to another thread,
+/// not shared; several executors, each with nodes of its own, may spin at once.
+///
+/// ```no_run
+/// use pteros::prelude::*;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let context = Context::new()?;
+/// let (left, right) = (context.node("left")?, context.node("right")?);
+/// let mut executor = SingleThreadedExecutor::new(&context);
+/// executor.add_node(&left);
+/// executor.add_node(&right);
+/// executor.spin();
+/// # Ok(())
+/// # }
+/// ```
 pub struct SingleThreadedExecutor {
     context: Context,
     home: Arc<Home>,
@@ -92,13 +107,14 @@ impl SingleThreadedExecutor {
         self.nodes.iter().position(is_it)
     }
 
-    /// Runs callbacks until the context shuts down. Blocks.
+    /// Runs callbacks until the context shuts down: by [`Context::shutdown`] or
+    /// Ctrl-C. Blocks.
     pub fn spin(&self) {
         self.spin_while(Instant::FAR_FUTURE, || true);
     }
 
     /// Runs at most one callback, waiting for it at most `timeout`; returns
-    /// whether one ran.
+    /// whether one ran. Zero only looks.
     pub fn spin_once(&self, timeout: Duration) -> bool {
         let core = self.context.core();
         let until = core.env.now().after(timeout.into());
@@ -138,7 +154,8 @@ impl SingleThreadedExecutor {
     }
 
     /// Runs callbacks until `done` says so, `timeout` has passed or the
-    /// context shuts down. Returns `done`'s last word. Blocks.
+    /// context shuts down. Returns `done`'s last word; it is asked between rounds
+    /// of callbacks. Blocks.
     pub fn spin_until(&self, mut done: impl FnMut() -> bool, timeout: Duration) -> bool {
         let until = self.context.core().env.now().after(timeout.into());
         let mut met = done();
