@@ -1,8 +1,10 @@
 //! `--ros-args … --`: what the command line says to every node of a process.
 //!
 //! [`Arguments::parse`] is a pure function from words to settings; remap rules
-//! are applied by [`resolve_name`] and [`node_identity`]. Parameters, logging
-//! and the enclave are kept for whoever sets those up. Grammar: rcl
+//! are applied by [`resolve_name`] and [`node_identity`], the enclave by
+//! [`Context`](crate::Context), log levels by whoever installs a subscriber
+//! ([`crate::log`]). The rest is read, so that a launch file's words are
+//! understood, and [`Arguments::without_effect`] names it. Grammar: rcl
 //! `arguments.h`, design articles 141 (static remapping) and "ROS command line
 //! arguments".
 
@@ -22,6 +24,7 @@ pub struct Arguments {
     /// `-r`, `--remap`: rules; the first that matches wins.
     pub remaps: Vec<RemapRule>,
     /// `-p`, `--param`: single parameters; later ones override earlier ones.
+    /// Nodes keep none yet.
     pub parameters: Vec<ParameterSetting>,
     /// `--params-file`: YAML files, applied before `parameters`.
     pub parameter_files: Vec<PathBuf>,
@@ -85,27 +88,6 @@ pub enum ArgumentsError {
     },
 }
 
-/// The flags, their values and their use, as `--help` texts print them.
-pub const FLAGS: &[(&str, &str)] = &[
-    (
-        "-r, --remap [NODE:]FROM:=TO",
-        "remap a name, __node or __ns; FROM may use * and **, TO \\1 to \\9",
-    ),
-    ("-p, --param [NODE:]NAME:=VALUE", "set a parameter"),
-    ("--params-file FILE", "read parameters from a YAML file"),
-    ("-e, --enclave PATH", "use a security enclave"),
-    (
-        "--log-level [LOGGER:=]LEVEL",
-        "debug, info, warn, error or fatal",
-    ),
-    ("--log-config-file FILE", "configure the logging backend"),
-    ("--log-file-name PREFIX", "prefix of log files"),
-    (
-        "--{enable,disable}-{rosout,stdout,external-lib}-logs",
-        "choose where logs go",
-    ),
-];
-
 impl Arguments {
     /// Splits a command line into ROS arguments and the rest, which keeps its
     /// order. `--ros-args` may come several times; each lasts until `--` or
@@ -136,6 +118,22 @@ impl Arguments {
                 .skip(1)
                 .map(|word| word.to_string_lossy().into_owned()),
         )
+    }
+
+    /// The flags among these that nothing acts upon: parameters, and log
+    /// settings other than levels and the console. A context warns of them.
+    pub fn without_effect(&self) -> Vec<&'static str> {
+        let log = &self.log;
+        let flags = [
+            (!self.parameters.is_empty(), "-p"),
+            (!self.parameter_files.is_empty(), "--params-file"),
+            (log.config_file.is_some(), "--log-config-file"),
+            (log.file_name.is_some(), "--log-file-name"),
+            (log.rosout == Some(true), "--enable-rosout-logs"),
+            (log.external == Some(true), "--enable-external-lib-logs"),
+        ];
+        let given = flags.into_iter().filter(|(given, _)| *given);
+        given.map(|(_, flag)| flag).collect()
     }
 
     fn take_flag(

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pteros_rmw::config::{Config, DiscoveryRange};
+use pteros_rmw::config::{Config, DOMAIN_ID_MAX, DiscoveryRange};
 use pteros_rmw::env::Env;
 use pteros_rmw::names::validate_enclave;
 use pteros_rmw::udp::SystemEnv;
@@ -16,25 +16,46 @@ use crate::error::{ContextError, NodeError};
 use crate::graph::Graph;
 use crate::node::{Node, NodeOptions};
 
+/// The shortest lease: announcements go out four times per lease, and a busy
+/// host may be that late.
+pub(crate) const LEASE_MIN: Duration = Duration::from_millis(100);
+
 /// How a context is set up. Every unset field takes its value from the
 /// environment if `use_environment` is true, else its default.
+///
+/// ```no_run
+/// use pteros::config::DiscoveryRange;
+/// use pteros::prelude::*;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let options = ContextOptions {
+///     domain_id: Some(42),
+///     discovery_range: Some(DiscoveryRange::Localhost),
+///     ..ContextOptions::from_process()?
+/// };
+/// let context = Context::with_options(options)?;
+/// assert_eq!(context.domain_id(), 42);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct ContextOptions {
-    /// What the command line says.
+    /// What the command line says. Nothing by default.
     pub arguments: Arguments,
-    /// Whether ROS_DOMAIN_ID and its kin are read.
+    /// Whether ROS_DOMAIN_ID and its kin are read. False by default.
     pub use_environment: bool,
-    /// ROS_DOMAIN_ID.
+    /// ROS_DOMAIN_ID, 0 to 232; 0 unless set.
     pub domain_id: Option<u32>,
-    /// ROS_AUTOMATIC_DISCOVERY_RANGE.
+    /// ROS_AUTOMATIC_DISCOVERY_RANGE; the subnet unless set. On this host alone,
+    /// without static peers, sockets are bound to 127.0.0.1.
     pub discovery_range: Option<DiscoveryRange>,
-    /// ROS_STATIC_PEERS, host names or addresses.
+    /// Host names or IPv4 addresses beside those of ROS_STATIC_PEERS.
     pub static_peers: Vec<String>,
     /// The security enclave; `--enclave` and ROS_SECURITY_ENCLAVE_OVERRIDE go
     /// before it.
     pub enclave: Option<String>,
     /// How long peers keep us without hearing of us: after a crash they notice
-    /// that late. 20 s unless set.
+    /// that late. 20 s unless set, at least 100 ms.
     pub lease: Option<Duration>,
 }
 
@@ -62,8 +83,9 @@ impl ContextOptions {
     }
 }
 
-/// One participant of the ROS graph with its sockets. Cheap to clone; the
-/// participant says goodbye when the last clone, node and endpoint is gone.
+/// One participant of the ROS graph with its sockets. Cheap to clone,
+/// thread-safe; the participant says goodbye when the last clone, node and
+/// endpoint is gone. Usually one per process.
 #[derive(Clone)]
 pub struct Context {
     pub(crate) inner: Arc<Inner>,
@@ -92,7 +114,8 @@ impl Context {
         Self::with_options(ContextOptions::from_process()?)
     }
 
-    /// Opens a context.
+    /// Opens a context. Blocks while the system resolves the names of static
+    /// peers, if there are any.
     ///
     /// # Errors
     /// See [`ContextError`].
@@ -112,6 +135,11 @@ impl Context {
         };
         for warning in &config.warnings {
             tracing::warn!("{warning}");
+        }
+        for flag in options.arguments.without_effect() {
+            tracing::warn!(
+                "--ros-args: {flag} has no effect: Pteros does not act upon it; leave it out"
+            );
         }
         let core_options = core_options(&options, config)?;
         let core = Core::open(env, core_options)?;
@@ -144,12 +172,13 @@ impl Context {
         Graph::new(self.clone())
     }
 
-    /// The domain.
+    /// The domain it is in.
     pub fn domain_id(&self) -> u32 {
         self.inner.core.options().domain_id
     }
 
-    /// Ends every spin of this context. Thread-safe; returns at once.
+    /// Ends every spin and every wait of this context, for good; publishing goes
+    /// on. Thread-safe; returns at once.
     pub fn shutdown(&self) {
         self.inner.core.request_shutdown();
     }
@@ -186,6 +215,13 @@ impl fmt::Debug for Context {
 
 fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions, ContextError> {
     let default = CoreOptions::default();
+    let domain_id = options.domain_id.unwrap_or(config.domain_id);
+    if domain_id > DOMAIN_ID_MAX {
+        return Err(ContextError::DomainId(domain_id));
+    }
+    if let Some(lease) = options.lease.filter(|lease| *lease < LEASE_MIN) {
+        return Err(ContextError::Lease(lease));
+    }
     let range = options.discovery_range.unwrap_or(config.discovery_range);
     let mut peers = config.static_peers;
     peers.extend(options.static_peers.iter().cloned());
@@ -203,7 +239,7 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
     validate_enclave(&enclave)?;
     let (receive_bytes, send_bytes) = default.buffer_bytes;
     Ok(CoreOptions {
-        domain_id: options.domain_id.unwrap_or(config.domain_id),
+        domain_id,
         local_only: range == DiscoveryRange::Localhost && static_peers.is_empty(),
         isolated: range == DiscoveryRange::Off,
         multicast: matches!(

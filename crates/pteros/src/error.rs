@@ -1,12 +1,15 @@
 //! What can go wrong when a context, a node or an endpoint is made.
 
-use pteros_rmw::config::ConfigError;
+use std::time::Duration;
+
+use pteros_rmw::config::{ConfigError, DOMAIN_ID_MAX};
 use pteros_rmw::error::{EndpointError, OpenError};
 use pteros_rmw::names::NameError;
 use pteros_rmw::qos::QosError;
 use thiserror::Error;
 
 use crate::args::ArgumentsError;
+use crate::context::LEASE_MIN;
 
 /// Why there is no context.
 #[derive(Debug, Error)]
@@ -30,6 +33,17 @@ pub enum ContextError {
         /// The resolver's word.
         reason: String,
     },
+    /// [`ContextOptions::domain_id`](crate::ContextOptions::domain_id) is too
+    /// large.
+    #[error(
+        "domain {0}: its UDP ports would lie above 65535; use 0 to {DOMAIN_ID_MAX} (0 to 101 is always safe)"
+    )]
+    DomainId(u32),
+    /// [`ContextOptions::lease`](crate::ContextOptions::lease) is too short.
+    #[error(
+        "lease of {0:?}: peers would forget this context between two announcements; use at least {LEASE_MIN:?}"
+    )]
+    Lease(Duration),
     /// The sockets could not be opened.
     #[error(transparent)]
     Open(#[from] OpenError),

@@ -2,8 +2,11 @@
 
 use std::net::UdpSocket;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pteros::env::SystemEnv;
+use pteros::interfaces::std_msgs::msg::{Int8, String as Text};
+use pteros::msg::dynamic::{DynamicMessage, DynamicType};
 use pteros::prelude::*;
 use pteros::{ContextError, OpenError};
 use pteros_rmw::{Core, CoreOptions};
@@ -63,4 +66,38 @@ fn a_missing_interface_is_named_with_those_there_are() {
     for word in ["wlan7", "lo", "PTEROS_INTERFACES"] {
         assert!(said.contains(word), "{word}: {said}");
     }
+}
+
+#[test]
+fn a_domain_beyond_the_ports_and_a_lease_too_short_are_named() {
+    let said = |options| match Context::with_options(options) {
+        Err(error) => error.to_string(),
+        Ok(context) => panic!("{context:?}"),
+    };
+    let beyond = said(ContextOptions::local(233));
+    assert!(beyond.contains("233") && beyond.contains("0 to 232"));
+    let mut hasty = ContextOptions::local(213);
+    hasty.lease = Some(Duration::from_millis(3));
+    let hasty = said(hasty);
+    assert!(hasty.contains("3ms") && hasty.contains("100ms"), "{hasty}");
+}
+
+#[test]
+fn a_dynamic_message_of_another_type_is_named_with_both_types() {
+    let node = Context::with_options(ContextOptions::local(214))
+        .and_then(|context| Ok(context.node("mixed")))
+        .expect("a context")
+        .expect("a node");
+    let text = DynamicType::new(Text::type_description()).expect("a type");
+    let number = DynamicType::new(Int8::type_description()).expect("a type");
+    let publisher = node.create_dynamic_publisher("t", &text, 1).expect("it is");
+    let error = publisher
+        .publish(&DynamicMessage::new(&number))
+        .expect_err("another type");
+    for word in ["/t", "std_msgs/msg/Int8", "std_msgs/msg/String"] {
+        assert!(error.to_string().contains(word), "{word}: {error}");
+    }
+    publisher
+        .publish(&DynamicMessage::new(&text))
+        .expect("its own");
 }
