@@ -76,17 +76,9 @@ pub fn is_of_users(bytes: &[u8]) -> bool {
     };
     let mut any = false;
     for (_, submessage) in message {
-        let writer = match submessage {
-            Submessage::Data(d) => d.writer,
-            Submessage::DataFrag(d) => d.writer,
-            Submessage::Heartbeat(h) => h.writer,
-            Submessage::HeartbeatFrag(h) => h.writer,
-            Submessage::Gap(g) => g.writer,
-            Submessage::AckNack(a) => a.writer,
-            Submessage::NackFrag(n) => n.writer,
-            _ => continue,
-        };
-        any |= !writer.is_builtin();
+        any |= submessage
+            .writer()
+            .is_some_and(|writer| !writer.is_builtin());
     }
     any
 }

@@ -115,6 +115,8 @@ pub struct Network {
     pub traffic: Traffic,
     /// Bytes sent to an address where no process is (a victim), by sender.
     pub astray: BTreeMap<(usize, Locator), u64>,
+    /// Bytes that an attacker sent to each place.
+    pub injected: BTreeMap<usize, u64>,
     /// Counts datagrams of user endpoints, while somebody wants to know.
     pub users_sent: Option<u64>,
     /// The last datagrams, for an attacker to copy.
@@ -139,6 +141,7 @@ impl Network {
             trace,
             traffic: Traffic::default(),
             astray: BTreeMap::new(),
+            injected: BTreeMap::new(),
             users_sent: None,
             overheard: VecDeque::new(),
         }
@@ -229,6 +232,8 @@ impl Network {
     /// A datagram from nowhere: an attacker's.
     pub fn inject(&mut self, at: u64, from: Locator, to: usize, bytes: Bytes) {
         self.trace.bytes(&bytes);
+        let place = self.sockets[to].place;
+        *self.injected.entry(place).or_default() += bytes.len() as u64;
         self.push(at, to, from, bytes);
     }
 

@@ -12,6 +12,9 @@ use crate::world::World;
 
 const MILLI: u64 = 1_000_000;
 
+/// An address where nobody is, to which an attacker redirects answers.
+pub(crate) const VICTIM: [u8; 4] = [10, 0, 0, 77];
+
 /// GUID prefixes that the attacker speaks for.
 const GHOSTS: u8 = 3;
 
@@ -93,7 +96,7 @@ impl World {
         if random.bool() {
             // The answers shall go to a victim.
             for host in 1..=9 {
-                replace(&mut bytes, &[10, 0, 0, host], &[10, 0, 0, 77]);
+                replace(&mut bytes, &[10, 0, 0, host], &VICTIM);
             }
         }
         if random.bool() && bytes.len() > 24 {

@@ -37,11 +37,14 @@ pub enum Fault {
     Slow,
     /// A stranger sends garbage and copies.
     Attack,
+    /// Bytes change under way. RTPS has no checksum, so of the rules only those
+    /// hold that garbage cannot break: no panic, no circles, calls return.
+    Corrupt,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Loss,
         Self::Duplicate,
         Self::Reorder,
@@ -55,6 +58,7 @@ impl Fault {
         Self::Wall,
         Self::Slow,
         Self::Attack,
+        Self::Corrupt,
     ];
 
     /// Its name on the command line.
@@ -73,6 +77,7 @@ impl Fault {
             Self::Wall => "wall",
             Self::Slow => "slow",
             Self::Attack => "attack",
+            Self::Corrupt => "corrupt",
         }
     }
 
@@ -130,6 +135,9 @@ impl Plan {
         let share = random.u32(1..=4);
         let mut faults: Vec<Fault> = Fault::ALL.to_vec();
         faults.retain(|_| random.u32(0..4) < share);
+        // Rarely, since little can be checked then.
+        let corrupts = random.u32(0..16) == 0;
+        faults.retain(|fault| *fault != Fault::Corrupt || corrupts);
         let mut plan = Self {
             hosts,
             lease: Duration::from_millis(random.i64(4_000..12_000)),
@@ -172,6 +180,9 @@ impl Plan {
         if !has(Fault::Reorder) {
             link.jitter = calm.jitter;
             link.straggle = 0;
+        }
+        if has(Fault::Corrupt) {
+            link.corrupt = 300;
         }
         self.link = link;
     }

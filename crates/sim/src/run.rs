@@ -84,6 +84,7 @@ fn phases(world: &Arc<World>) {
     // Announcements come every quarter of a lease, at most every 3 s.
     let announce = (lease / 4).min(3 * SECOND);
     world.run_until(world.now() + 2 * announce + 2 * SECOND);
+    world.check_amplification();
     world.check_met();
     world.run_until(world.now() + lease + SECOND);
     world.check_rest();
