@@ -27,8 +27,11 @@ impl Console {
     /// Writes `text` as it is and hands it to the system at once.
     pub fn text(self, text: &str) -> io::Result<()> {
         let mut stdout = anstream::stdout().lock();
-        stdout.write_all(text.as_bytes())?;
-        stdout.flush()
+        let written = stdout.write_all(text.as_bytes());
+        written.and_then(|()| stdout.flush()).map_err(|error| {
+            // The kind stays, since `main` looks at it.
+            io::Error::new(error.kind(), format!("writing to standard output: {error}"))
+        })
     }
 
     /// Writes a complete answer as indented JSON.

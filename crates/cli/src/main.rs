@@ -47,7 +47,9 @@ fn main() -> ExitCode {
     let command_line = match CommandLine::read(rest) {
         Ok(parsed) => parsed,
         Err(error) if json && error.use_stderr() => {
-            return report(json, &anyhow::anyhow!(error.to_string()), USAGE);
+            let said = error.to_string();
+            let said = said.trim_start_matches("error: ").to_string();
+            return report(json, &anyhow::anyhow!(said), USAGE);
         }
         Err(error) => error.exit(),
     };

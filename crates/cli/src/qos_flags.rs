@@ -1,7 +1,7 @@
 //! ros2's `--qos-*` flags.
 
 use crate::dds_flags::DdsFlags;
-use crate::values::positive_seconds;
+use crate::values::{count, positive_seconds};
 use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -18,7 +18,7 @@ pub struct QosFlags {
     #[arg(long, value_name = "PRESET", value_parser = PossibleValuesParser::new(QosProfile::PRESETS), hide_possible_values = true)]
     qos_profile: Option<String>,
     /// How many samples are kept
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::<usize>)]
     qos_depth: Option<usize>,
     /// Which samples are kept
     #[arg(long, value_name = "HISTORY", value_parser = PossibleValuesParser::new(HistoryPolicy::WORDS))]

@@ -108,6 +108,7 @@ fn a_number_that_does_not_fit_its_flag_is_named_though_it_begins_with_a_dash() {
         ("topic pub /x std_msgs/msg/Empty -r -1", "--rate"),
         ("topic pub /x std_msgs/msg/Empty --times -1", "--times"),
         ("topic echo /x --truncate-length -1", "--truncate-length"),
+        ("topic echo /x --qos-depth -1", "--qos-depth"),
         ("topic list --spin-time -0.5", "--spin-time"),
         ("topic hz /x --timeout 1e19", "--timeout"),
     ] {
@@ -195,6 +196,19 @@ fn a_reader_that_leaves_is_no_failure() {
     assert_eq!(line, "Messages:\n");
     assert!(output.status.success());
     assert!(output.stderr.is_empty());
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_a_failure() {
+    let output = pteros()
+        .args(["interface", "packages", "--json"])
+        .stdout(fs::File::create("/dev/full").unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let error: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+    let error = error["error"].as_str().unwrap();
+    assert!(error.starts_with("writing to standard output"), "{error}");
 }
 
 #[test]
