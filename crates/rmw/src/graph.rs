@@ -586,6 +586,32 @@ mod tests {
         }
     }
 
+    /// rmw_fastrtps #828 and ros2/ros2 #1690: a count in this message was
+    /// believed, and one packet ended every ROS 2 node that heard it. Each
+    /// length of the message, in both of its eras, takes each extreme.
+    #[test]
+    fn no_length_in_a_node_list_is_believed() {
+        for good in [to_payload(&list(), Representation::Xcdr1), humble(&list())] {
+            for at in (4..good.len() - 3).step_by(4) {
+                for lie in [0, 1, 5, 0x0fff_ffff, 0x1000_0001, 0x8000_0000, u32::MAX] {
+                    let mut payload = good.clone();
+                    payload[at..at + 4].copy_from_slice(&lie.to_le_bytes());
+                    let Ok(info) = decode_nodes(&payload) else {
+                        continue;
+                    };
+                    let endpoints = |n: &OwnNode| n.readers.len() + n.writers.len();
+                    let names = |n: &OwnNode| n.name.len() + n.namespace.len();
+                    let bytes: usize = info
+                        .nodes
+                        .iter()
+                        .map(|n| 16 * endpoints(n) + names(n) + 16)
+                        .sum();
+                    assert!(bytes <= payload.len(), "{bytes} at {at}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn user_data_is_a_list_of_pairs_with_unknown_keys() {
         let data = b"serviceid= 1.2;typehash=RIHS01_ab;enclave=/;\0";
