@@ -7,6 +7,7 @@
 mod bench;
 #[path = "../../interop/peer.rs"]
 mod driver;
+mod fuzz;
 mod generate;
 mod namespace;
 mod peers;
@@ -26,6 +27,8 @@ fn main() -> Result<()> {
         "test" if test::run(&rest)? => {}
         "test" => std::process::exit(1),
         "tidy" => println!("{}", tidy::run(&rest)?),
+        "fuzz" if fuzz::run(&rest)? => {}
+        "fuzz" => std::process::exit(1),
         "peers" => peers::run(&rest)?,
         peers_check::INSIDE_TASK => peers_check::run_inside(&rest)?,
         "bench" => exit_as(bench::run(&rest)?),
@@ -34,7 +37,7 @@ fn main() -> Result<()> {
         "sim" => exit_as(sim::run(&rest)?),
         namespace::INSIDE_TASK => exit_as(namespace::run_inside(&rest)?),
         _ => bail!(
-            "usage: cargo xtask test [--no-peers] | tidy | generate [--check] | bench wire [--quick] | peers [--check] | sim [--seeds N] [--start S] [--minutes M] | namespace [--no-multicast] -- COMMAND"
+            "usage: cargo xtask test [--no-peers] | tidy | generate [--check] | bench wire [--quick] | fuzz [--seconds N] [TARGET …] | peers [--check] | sim [--seeds N] [--start S] [--minutes M] | namespace [--no-multicast] -- COMMAND"
         ),
     }
     Ok(())

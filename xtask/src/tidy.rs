@@ -66,6 +66,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pteros-cli", &["pteros"]),
     ("pteros-sim", &["pteros-rtps", "pteros-rmw"]),
     (
+        "pteros-fuzz",
+        &["pteros-msg", "pteros-interfaces", "pteros-rtps"],
+    ),
+    (
         "xtask",
         &[
             "pteros-msg",

@@ -1,0 +1,4 @@
+//! Payloads as generated types, in both representations.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_fuzz::cdr::cdr(data));

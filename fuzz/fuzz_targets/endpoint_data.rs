@@ -1,0 +1,4 @@
+//! SEDP payloads.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_fuzz::discovery::endpoint_data(data));

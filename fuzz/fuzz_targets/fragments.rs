@@ -1,0 +1,4 @@
+//! A matched pair, its reader under fragments.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_fuzz::pair_attack::fragments(data));

@@ -1,0 +1,29 @@
+//! Payloads of the built-in topics: what was read is written and read back the
+//! same, and is never much larger in memory than on the wire.
+
+use pteros_rtps::discovery::data::{EndpointData, ParticipantData, ParticipantMessageData};
+
+pub fn participant_data(data: &[u8]) {
+    let _ = ParticipantData::parse_key(data);
+    if let Ok(read) = ParticipantData::parse(data) {
+        let again = read.encode();
+        assert_eq!(ParticipantData::parse(&again).as_ref(), Ok(&read));
+    }
+}
+
+pub fn endpoint_data(data: &[u8]) {
+    if let Ok(read) = EndpointData::parse(data) {
+        let again = EndpointData::parse(&read.encode()).expect("our own writing");
+        assert_eq!(again.encode(), read.encode());
+    }
+}
+
+pub fn liveliness_data(data: &[u8]) {
+    if let Ok(read) = ParticipantMessageData::parse(data) {
+        let _ = (read.liveliness_kind(), read.key_hash());
+        assert_eq!(
+            ParticipantMessageData::parse(&read.encode()).as_ref(),
+            Ok(&read)
+        );
+    }
+}
