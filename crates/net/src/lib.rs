@@ -23,7 +23,7 @@ mod wake;
 
 pub use buffers::{BufferGrant, Grant};
 pub use interface::{Interface, interfaces};
-pub use poll::{EVENTS_DEFAULT, Event, Events, Interest, Poller};
+pub use poll::{EVENTS_DEFAULT, Event, Events, Poller};
 pub use shutdown::{ShutdownSignal, shutdown_signal};
 pub use timer::Timer;
 pub use udp::{DATAGRAM_BYTES_MAX, Received, SEGMENTS_MAX, UdpSocket};

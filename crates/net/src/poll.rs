@@ -24,17 +24,6 @@ pub struct Poller {
     fd: OwnedFd,
 }
 
-/// What to be told about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Interest {
-    /// Something can be read.
-    Read,
-    /// Something can be written: for a socket whose send said `WouldBlock`.
-    Write,
-    /// Either.
-    ReadWrite,
-}
-
 impl Poller {
     /// Makes an empty set.
     ///
@@ -51,25 +40,8 @@ impl Poller {
     /// # Errors
     /// `AlreadyExists` when it is in the set; else the operating system's.
     pub fn add(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
-        self.add_with(fd, token, Interest::Read)
-    }
-
-    /// As [`Poller::add`], for a chosen interest.
-    ///
-    /// # Errors
-    /// As [`Poller::add`].
-    pub fn add_with(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
-        epoll::add(&self.fd, fd, EventData::new_u64(token), interest.flags())
+        epoll::add(&self.fd, fd, EventData::new_u64(token), EventFlags::IN)
             .map_err(|e| named("add a descriptor to the epoll set", e))
-    }
-
-    /// Changes token and interest of a descriptor in the set.
-    ///
-    /// # Errors
-    /// `NotFound` when it is not in the set.
-    pub fn modify(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
-        epoll::modify(&self.fd, fd, EventData::new_u64(token), interest.flags())
-            .map_err(|e| named("change a descriptor of the epoll set", e))
     }
 
     /// Takes a descriptor out of the set.
@@ -122,16 +94,6 @@ impl AsFd for Poller {
     }
 }
 
-impl Interest {
-    fn flags(self) -> EventFlags {
-        match self {
-            Self::Read => EventFlags::IN,
-            Self::Write => EventFlags::OUT,
-            Self::ReadWrite => EventFlags::IN | EventFlags::OUT,
-        }
-    }
-}
-
 /// Room for the outcome of [`Poller::wait`], allocated once.
 pub struct Events {
     list: Vec<epoll::Event>,
@@ -147,14 +109,10 @@ impl Events {
 
     /// The events of the last wait.
     pub fn iter(&self) -> impl Iterator<Item = Event> + '_ {
-        self.list.iter().map(|raw| {
-            let flags = raw.flags;
-            Event {
-                token: raw.data.u64(),
-                readable: flags.intersects(EventFlags::IN | EventFlags::ERR | EventFlags::HUP),
-                writable: flags.intersects(EventFlags::OUT | EventFlags::ERR | EventFlags::HUP),
-            }
-        })
+        let token = |raw: &epoll::Event| Event {
+            token: raw.data.u64(),
+        };
+        self.list.iter().map(token)
     }
 }
 
@@ -170,15 +128,11 @@ impl Default for Events {
     }
 }
 
-/// One descriptor that is ready.
+/// One descriptor that is ready: a read will not block (it may return an error).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The number given when the descriptor was added.
     pub token: u64,
-    /// A read will not block (it may return an error).
-    pub readable: bool,
-    /// A write will not block (it may return an error).
-    pub writable: bool,
 }
 
 fn timespec(duration: Duration) -> Timespec {
@@ -223,10 +177,7 @@ mod tests {
         for _ in 0..2 {
             assert_eq!(poller.wait(&mut events, None).expect("wait"), 1);
             let event = events.iter().next().expect("one");
-            assert_eq!(
-                (event.token, event.readable, event.writable),
-                (u64::MAX, true, false)
-            );
+            assert_eq!(event.token, u64::MAX);
         }
         rung.drain();
         assert_eq!(

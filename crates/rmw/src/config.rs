@@ -332,13 +332,6 @@ fn domain_id(given: &Given) -> Result<u32, ConfigError> {
     }
 }
 
-/// How many participants of a domain find unicast ports below 65536 on one
-/// host (RTPS 2.5 §9.6.1.1: 7400 + 250 per domain + 11 + 2 per participant).
-pub fn participants_max(domain_id: u32) -> u32 {
-    let first = 7_400 + 250 * domain_id.min(DOMAIN_ID_MAX) + 11;
-    (u32::from(u16::MAX) - first) / 2 + 1
-}
-
 fn discovery_range(given: &Given) -> Result<DiscoveryRange, ConfigError> {
     match given.value.to_ascii_uppercase().as_str() {
         "SUBNET" => Ok(DiscoveryRange::Subnet),
@@ -582,11 +575,5 @@ mod tests {
         assert_eq!(enforced.unwrap_err().variable, "ROS_SECURITY_ENABLE");
         let off = config(&[("ROS_SECURITY_ENABLE", "false")]).unwrap();
         assert_eq!(off.warnings, []);
-    }
-
-    #[test]
-    fn the_last_domain_still_has_room_for_participants() {
-        assert_eq!(participants_max(DOMAIN_ID_MAX), 63);
-        assert_eq!(7_400 + 250 * 232 + 11 + 2 * (63 - 1), 65_535);
     }
 }

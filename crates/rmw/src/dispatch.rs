@@ -71,7 +71,7 @@ impl Core {
             if source.prefix == self.prefix {
                 continue;
             }
-            if is_builtin(&submessage) {
+            if submessage.writer().is_some_and(EntityId::is_builtin) {
                 let mut participant = self.participant.lock();
                 participant.handle_submessage(now, Some(received.from), &source, &submessage);
                 builtin = true;
@@ -225,19 +225,4 @@ impl Core {
             self.absorb_graph(reader);
         }
     }
-}
-
-/// Whether a submessage is discovery's business.
-fn is_builtin(submessage: &Submessage<'_>) -> bool {
-    let writer = match submessage {
-        Submessage::Data(d) => d.writer,
-        Submessage::DataFrag(d) => d.writer,
-        Submessage::Heartbeat(h) => h.writer,
-        Submessage::HeartbeatFrag(h) => h.writer,
-        Submessage::Gap(g) => g.writer,
-        Submessage::AckNack(a) => a.writer,
-        Submessage::NackFrag(n) => n.writer,
-        _ => return false,
-    };
-    writer.is_builtin()
 }

@@ -160,11 +160,6 @@ impl Graph {
         self.state.lock().participants.get(&prefix).cloned()
     }
 
-    /// Whether a participant has told which nodes it has.
-    pub fn has_told_nodes(&self, prefix: GuidPrefix) -> bool {
-        prefix == self.own || self.state.lock().nodes.contains_key(&prefix)
-    }
-
     pub(crate) fn note(&self, event: &ParticipantEvent) {
         let mut state = self.state.lock();
         match event {

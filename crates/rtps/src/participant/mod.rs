@@ -237,18 +237,6 @@ impl Participant {
         self.announcer.update(now, &self.data);
     }
 
-    /// Announces other addresses from now on, for instance because an interface
-    /// came or went, and chooses the routes to all peers anew.
-    pub fn update_reach(&mut self, now: Instant, change: impl FnOnce(&mut ParticipantConfig)) {
-        change(&mut self.config);
-        self.announce_to = Arc::from(self.config.announce_to.as_slice());
-        self.data = announcement(&self.config);
-        self.announcer.update(now, &self.data);
-        for prefix in self.peers.prefixes() {
-            self.reroute(prefix);
-        }
-    }
-
     /// The application asserts the liveliness of its writers whose liveliness
     /// is manual by participant. Other kinds need no call here.
     pub fn assert_liveliness(&mut self, now: Instant, kind: Liveliness) {
@@ -308,11 +296,6 @@ impl Participant {
     /// The remote endpoints, matched or not.
     pub fn endpoints(&self) -> impl Iterator<Item = &Arc<EndpointData>> {
         self.remotes.iter()
-    }
-
-    /// Our endpoints.
-    pub fn local_endpoints(&self) -> impl Iterator<Item = &Arc<EndpointData>> {
-        self.locals.iter()
     }
 
     /// One endpoint, ours or remote.

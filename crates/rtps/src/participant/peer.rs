@@ -130,10 +130,6 @@ impl Peers {
         self.peers.values().map(|peer| &peer.data)
     }
 
-    pub(super) fn prefixes(&self) -> Vec<GuidPrefix> {
-        self.peers.keys().copied().collect()
-    }
-
     /// Routes to all built-in endpoints, each address once.
     pub(super) fn routes(&self) -> impl Iterator<Item = &Route> {
         self.peers.values().map(|peer| &peer.metatraffic)

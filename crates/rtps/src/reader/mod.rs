@@ -104,11 +104,6 @@ impl Reader {
         self.writers.len()
     }
 
-    /// Matched writers, by GUID.
-    pub fn matched_writers(&self) -> impl Iterator<Item = Guid> + '_ {
-        self.writers.keys().copied()
-    }
-
     /// The most memory it may hold with the writers now matched, in bytes of
     /// payload.
     pub fn worst_case_bytes(&self) -> usize {

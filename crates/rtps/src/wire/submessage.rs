@@ -7,7 +7,7 @@ use super::{
     AckNack, Cursor, Data, DataFrag, Endianness, Gap, Heartbeat, HeartbeatFrag, InfoReply,
     InfoSource, NackFrag, SecureKind, WireError, info,
 };
-use crate::id::GuidPrefix;
+use crate::id::{EntityId, GuidPrefix};
 use crate::time::Timestamp;
 
 /// The four bytes before each submessage.
@@ -114,6 +114,26 @@ impl<'a> Submessage<'a> {
                 None => Self::Unknown(other),
             },
         })
+    }
+
+    /// The writer it comes from or answers; `None` for those about no endpoint.
+    pub fn writer(&self) -> Option<EntityId> {
+        match self {
+            Self::Data(data) => Some(data.writer),
+            Self::DataFrag(data) => Some(data.writer),
+            Self::Heartbeat(beat) => Some(beat.writer),
+            Self::HeartbeatFrag(beat) => Some(beat.writer),
+            Self::Gap(gap) => Some(gap.writer),
+            Self::AckNack(ack) => Some(ack.writer),
+            Self::NackFrag(nack) => Some(nack.writer),
+            Self::InfoTimestamp(_)
+            | Self::InfoDestination(_)
+            | Self::InfoSource(_)
+            | Self::InfoReply(_)
+            | Self::Pad
+            | Self::Secure(..)
+            | Self::Unknown(_) => None,
+        }
     }
 }
 

@@ -224,11 +224,6 @@ impl Writer {
         self.readers.len()
     }
 
-    /// Matched readers.
-    pub fn matched_readers(&self) -> impl Iterator<Item = Guid> + '_ {
-        self.readers.iter().map(|reader| reader.guid)
-    }
-
     /// Samples kept now.
     pub fn kept_count(&self) -> usize {
         self.history.len()
