@@ -244,6 +244,37 @@ fn ctrl_c_ends_an_echo_without_an_error() {
 }
 
 #[test]
+fn a_publisher_that_is_kept_alive_serves_those_who_join_late() {
+    let domain = Domain::new();
+    let words = "topic pub /map std_msgs/msg/String --once -w 0 --keep-alive 30 --qos-durability transient_local";
+    let mut publisher = domain.start_with(words, "data: Hello");
+    assert_eq!(publisher.line(), "publisher: beginning loop");
+    let answer = domain.run_until("topic echo /map --once --timeout 5", |answer| {
+        answer.code == Some(0)
+    });
+    assert_eq!(answer.ok(), "data: Hello\n---\n");
+    publisher.signal("INT");
+    assert_eq!(publisher.wait().code, Some(0));
+}
+
+#[test]
+fn a_topic_of_two_types_asks_for_one() {
+    let domain = Domain::new();
+    let _text = hello(&domain, "");
+    let mut number = domain.start("topic pub /chatter std_msgs/msg/Int32 -r 20");
+    assert_eq!(number.line(), "publisher: beginning loop");
+    let both = |answer: &support::Answer| answer.err.contains("more than one type");
+    let error = domain.run_until("topic echo /chatter --once", both);
+    assert!(
+        error
+            .failed(1)
+            .ends_with("append the one you mean to the command\n")
+    );
+    let error = domain.run_until("topic hz /chatter --timeout 1", both);
+    assert!(error.failed(1).contains("pteros topic info -v /chatter"));
+}
+
+#[test]
 fn ctrl_c_before_the_work_is_done_is_no_success() {
     let domain = Domain::new();
     let mut waiting = domain.start("topic pub /x std_msgs/msg/Empty --once");

@@ -156,7 +156,7 @@ impl Echo {
                 let known = known_topic(session, graph, topic).with_context(|| {
                     format!("cannot tell the type of '{topic}'; to wait for it, give the type too")
                 })?;
-                only_type(&known).context("append it to the command")
+                only_type(&known, "append the one you mean to the command")
             }
         }
     }

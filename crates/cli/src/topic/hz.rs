@@ -73,7 +73,7 @@ impl Hz {
     }
 }
 
-#[allow(clippy::ptr_arg)] // the shape that `beat` hands out
+#[allow(clippy::ptr_arg, reason = "the shape that `beat` hands out")]
 fn take(rates: &mut Vec<Rate>) -> Result<()> {
     for rate in rates {
         while let Ok(sample) = rate.listening.samples.try_recv() {

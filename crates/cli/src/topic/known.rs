@@ -42,13 +42,13 @@ fn way_out(topic_count: usize) -> &'static str {
     }
 }
 
-/// The one type of a topic.
-pub fn only_type(topic: &TopicInfo) -> Result<String> {
+/// The one type of a topic; `way_out` tells what to do where there are several.
+pub fn only_type(topic: &TopicInfo, way_out: &str) -> Result<String> {
     match topic.types.as_slice() {
         [only] => Ok(only.clone()),
         [] => bail!("topic '{}' has no type yet: try again", topic.name),
         several => bail!(
-            "topic '{}' has more than one type: {}; name the one you mean",
+            "topic '{}' has more than one type: {}; {way_out}",
             topic.name,
             several.join(", ")
         ),

@@ -63,7 +63,10 @@ pub fn listen(
         if let Some(publisher) = publishers.first() {
             let known = graph.topics().into_iter().find(|known| known.name == topic);
             if let Some(known) = known {
-                break (only_type(&known)?, publisher.type_hash);
+                let way_out = format!(
+                    "stop the publishers of the others; who they are says: pteros topic info -v {topic}"
+                );
+                break (only_type(&known, &way_out)?, publisher.type_hash);
             }
         }
         if session.context.is_shut_down() || is_over(end) {

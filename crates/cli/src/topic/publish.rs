@@ -42,9 +42,10 @@ pub struct Publish {
     /// Give up waiting for subscriptions after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
     max_wait_time_secs: Option<Duration>,
-    /// Stay this many seconds after the last message, until it is acknowledged
-    #[arg(long, value_name = "SECONDS", default_value = "0.1", value_parser = positive_seconds)]
-    keep_alive: Duration,
+    /// Stay this many seconds after the last message, for those who join late
+    /// [default: until it is acknowledged, at most 0.1]
+    #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
+    keep_alive: Option<Duration>,
     /// Name of the publishing node [default: a hidden name]
     #[arg(short = 'n', long, value_name = "NAME")]
     node_name: Option<String>,
@@ -120,7 +121,12 @@ impl Publish {
             }
             publisher.publish(message)?;
             if times != 0 && count >= times {
-                publisher.wait_for_all_acked(self.keep_alive);
+                match self.keep_alive {
+                    Some(time) => spin_until(&session, Instant::now() + time),
+                    None => {
+                        publisher.wait_for_all_acked(ACKNOWLEDGED_WITHIN);
+                    }
+                }
                 break;
             }
             mismatches.report(shared.console);
@@ -191,6 +197,9 @@ impl Publish {
             .unwrap_or(usize::from(self.times() != 0))
     }
 }
+
+/// How long the last message may take, where no `--keep-alive` is given.
+const ACKNOWLEDGED_WITHIN: Duration = Duration::from_millis(100);
 
 /// Serves the network until the given instant or Ctrl-C.
 fn spin_until(session: &Session, end: Instant) {
