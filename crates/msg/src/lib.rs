@@ -31,7 +31,7 @@ pub mod generate;
 pub mod hash;
 pub mod library;
 pub mod message;
-#[allow(unsafe_code)]
+#[allow(unsafe_code, reason = "the one file that sees numbers as bytes")]
 pub mod plain;
 pub mod schema;
 

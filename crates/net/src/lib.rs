@@ -15,7 +15,7 @@ mod buffers;
 mod interface;
 mod poll;
 mod shutdown;
-#[allow(unsafe_code)]
+#[allow(unsafe_code, reason = "the one file for what the safe crates lack")]
 mod sys;
 mod timer;
 mod udp;

@@ -80,10 +80,11 @@ pub enum PublishError {
     /// The context has been shut down.
     #[error("the context is shut down; nothing was published")]
     ShutDown,
-    /// A reliable writer found no room within its `max_blocking_time`.
+    /// A reliable KEEP_ALL writer found no room within its
+    /// `max_blocking_time`.
     #[error(
-        "topic \"{topic}\": no room for another sample within {waited_ms} ms, as a reliable subscription has not acknowledged the earlier ones; \
-         read faster, raise the depth, or use best_effort"
+        "topic \"{topic}\": no room for another sample within {waited_ms} ms, as a reliable subscription has not taken the earlier ones; \
+         read faster, allow more in resource_limits, or use keep_last or best_effort"
     )]
     TimedOut {
         /// The topic.
@@ -91,7 +92,7 @@ pub enum PublishError {
         /// How long the call waited, milliseconds.
         waited_ms: u64,
     },
-    /// The message is larger than the writer may send.
+    /// The message is larger than the writer may send to other processes.
     #[error(
         "topic \"{topic}\": the message has {size} bytes, more than the {max} that may leave the process; split it into several"
     )]

@@ -77,10 +77,24 @@ pub enum LivelinessPolicy {
     BestAvailable,
 }
 
-/// Everything that can be asked of a publisher or subscription.
+/// Everything that can be asked of a publisher or subscription. A plain value:
+/// what contradicts itself is refused when an endpoint is created with it.
 ///
 /// `None` in a duration means infinite; a zero deadline, lifespan or lease
 /// means "not given" as in ROS 2 and counts as infinite.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use pteros_rmw::qos::{QosProfile, ReliabilityPolicy}; // `pteros::qos` for users
+///
+/// let map = QosProfile::default().keep_last(1).transient_local();
+/// let scans = QosProfile::sensor_data().deadline(Duration::from_millis(200));
+/// assert_eq!(scans.reliability, ReliabilityPolicy::BestEffort);
+/// assert_eq!(QosProfile::from(10), QosProfile::default());
+/// assert!(map.validate().is_ok());
+/// assert!(QosProfile::default().keep_last(0).validate().is_err());
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct QosProfile {
     /// How many samples are kept.
@@ -98,7 +112,7 @@ pub struct QosProfile {
     /// For how long one proof of life holds.
     pub liveliness_lease: Option<Duration>,
     /// How long a publish may wait for room when unacknowledged samples fill
-    /// the history (keep all, or resource limits).
+    /// the history: reliable publishers that keep all. 100 ms by default.
     pub max_blocking_time: Option<Duration>,
     /// Use the topic name on the wire as it is, without ROS 2's `rt` prefix.
     pub avoid_ros_namespace_conventions: bool,

@@ -45,7 +45,8 @@ impl DynamicMessage {
         Self::decode(ty, &mut Decoder::new(&bytes, header))
     }
 
-    /// As a typed message; fails when `M` is another type.
+    /// As a typed message, by way of its bytes. `M` must be the same type: those
+    /// of another are refused only where they do not fit.
     pub fn to_message<M: Message>(&self) -> Result<M, DecodeError> {
         from_payload(&self.to_payload(Representation::Xcdr1))
     }

@@ -1,7 +1,7 @@
 //! Test support: several participants on a wire in memory and fake time. The
 //! wire loses, duplicates and delays datagrams by a seeded generator, and can
 //! be cut in one direction. Multicast reaches everybody.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test uses its part")]
 
 use bytes::Bytes;
 use pteros_rtps::discovery::data::EndpointData;

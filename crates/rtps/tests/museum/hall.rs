@@ -3,7 +3,7 @@
 //! be), and a stranger that is matched with nobody.
 //!
 //! The rules every story ends with are in [`Hall::close`].
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test uses its part")]
 
 use std::time::Duration as WallTime;
 

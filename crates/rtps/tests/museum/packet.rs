@@ -1,6 +1,6 @@
 //! Datagrams as an attacker writes them: every field free, lengths included.
 //! Deliberately not built on the encoder, which refuses to lie.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test uses its part")]
 
 use pteros_rtps::id::{EntityId, GuidPrefix};
 

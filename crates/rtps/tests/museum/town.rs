@@ -3,7 +3,7 @@
 //! (the mule), and addresses of an attacker and a victim.
 //!
 //! The rules every story ends with are in [`Town::close`].
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test uses its part")]
 
 use std::time::Duration as WallTime;
 

@@ -3,7 +3,7 @@
 //! `run` jumps from one wake-up to the next, so a simulated second costs
 //! microseconds. A machine that asks to be woken again and again at one
 //! instant is caught.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test uses its part")]
 
 pub mod net;
 
