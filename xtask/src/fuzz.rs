@@ -42,13 +42,13 @@ pub fn run(arguments: &[String]) -> Result<bool> {
     check_tools()?;
     let folder = root().join("fuzz");
     let target = target_folder();
+    let corpus = folder.join("corpus");
+    println!("{} new seeds", seeds::write(&corpus)?);
     println!("build {} targets", chosen.len());
     for (name, _) in &chosen {
         let mut build = cargo_fuzz(&folder, "build", &target);
         succeed(build.arg(name), "build the fuzz targets")?;
     }
-    let corpus = folder.join("corpus");
-    println!("{} seeds", seeds::write(&corpus)?);
     let mut found = Vec::new();
     for (name, bytes_max) in &chosen {
         println!("\n--- {name} ({seconds} s) ---");
