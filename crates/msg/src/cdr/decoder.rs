@@ -145,14 +145,26 @@ impl<'a> Decoder<'a> {
     /// A `string` of at most `bound` bytes, or [`UNBOUNDED`].
     ///
     /// Bytes that are not UTF-8 become U+FFFD, as in rclpy: one bad byte does
-    /// not cost the message. A missing final NUL is forgiven.
+    /// not cost the message, unless that makes it longer than its bound. A
+    /// missing final NUL is forgiven.
     #[inline]
     pub fn string(&mut self, bound: usize) -> Result<String, DecodeError> {
+        let begin = self.position;
         let bytes = self.string_bytes(bound)?;
-        Ok(match core::str::from_utf8(bytes) {
-            Ok(text) => text.into(),
+        let text = match core::str::from_utf8(bytes) {
+            Ok(text) => return Ok(text.into()),
             Err(_) => String::from_utf8_lossy(bytes).into_owned(),
-        })
+        };
+        // U+FFFD takes three bytes: a value that was read must keep to its
+        // bound, or it could not be written again.
+        if text.len() > bound {
+            return Err(DecodeError::TooLong {
+                offset: begin + (begin.wrapping_neg() & 3 & self.align_mask),
+                len: text.len(),
+                bound,
+            });
+        }
+        Ok(text)
     }
 
     /// The bytes of a `string` in place, without the final NUL.

@@ -260,3 +260,16 @@ fn odd_strings_cost_nothing() {
         assert_eq!(again, read);
     }
 }
+
+/// Our own, found by fuzzing: bytes that are no UTF-8 became characters of
+/// three bytes each, and a bounded string read was longer than its bound.
+#[test]
+fn bad_bytes_do_not_stretch_a_string_beyond_its_bound() {
+    let ty = dynamic("string<=8 a");
+    for (bytes, good) in [(&b"\xff\xff\0"[..], true), (b"\xff\xff\xff\0", false)] {
+        let length = u32::try_from(bytes.len()).unwrap();
+        let payload = [&[0, 1, 0, 0][..], &length.to_le_bytes(), bytes].concat();
+        let read = DynamicMessage::from_payload(&ty, &payload);
+        assert_eq!(read.is_ok(), good, "{bytes:?}");
+    }
+}
