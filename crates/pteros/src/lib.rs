@@ -64,6 +64,11 @@ pub use sample::{Sample, SampleInfo};
 pub use subscription::{Subscription, SubscriptionOptions};
 pub use timer::Timer;
 
+/// The README's program compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 /// What a program usually needs.
 pub mod prelude {
     pub use crate::{

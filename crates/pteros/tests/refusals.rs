@@ -84,10 +84,8 @@ fn a_domain_beyond_the_ports_and_a_lease_too_short_are_named() {
 
 #[test]
 fn a_dynamic_message_of_another_type_is_named_with_both_types() {
-    let node = Context::with_options(ContextOptions::local(214))
-        .and_then(|context| Ok(context.node("mixed")))
-        .expect("a context")
-        .expect("a node");
+    let context = Context::with_options(ContextOptions::local(214)).expect("a context");
+    let node = context.node("mixed").expect("a node");
     let text = DynamicType::new(Text::type_description()).expect("a type");
     let number = DynamicType::new(Int8::type_description()).expect("a type");
     let publisher = node.create_dynamic_publisher("t", &text, 1).expect("it is");

@@ -19,7 +19,7 @@ use pteros_rtps::time::Instant;
 use crate::core::Core;
 
 /// User code that is busy for longer than this gets the helper.
-pub const ABANDONED_AFTER: Duration = Duration::from_millis(50);
+const ABANDONED_AFTER: Duration = Duration::from_millis(50);
 
 /// Stack of the helper thread: it runs the protocol, no user code.
 const STACK_BYTES: usize = 256 * 1024;

@@ -36,6 +36,5 @@ pub mod writer;
 
 pub use crate::core::{Core, CoreCounts, CoreOptions};
 pub use crate::driver::DriverState;
-pub use crate::helper::ABANDONED_AFTER;
 pub use crate::matching::EndpointSpec;
 pub use pteros_rtps as rtps;

@@ -106,13 +106,13 @@ impl ReadyQueue {
     }
 
     /// Forgets nudges that came before now: the owner is about to look anyway.
-    pub fn forget_nudges(&self) {
+    pub(crate) fn forget_nudges(&self) {
         self.state.lock().nudged = false;
     }
 
     /// Announces that the owner is about to sleep in its sockets. False when
     /// there is work already: then it must not.
-    pub fn may_sleep_in_sockets(&self) -> bool {
+    pub(crate) fn may_sleep_in_sockets(&self) -> bool {
         let mut state = self.state.lock();
         if !state.tasks.is_empty() || std::mem::take(&mut state.nudged) {
             return false;
@@ -122,12 +122,12 @@ impl ReadyQueue {
     }
 
     /// Announces that the owner is awake again.
-    pub fn awake(&self) {
+    pub(crate) fn awake(&self) {
         self.state.lock().rest = Rest::Awake;
     }
 
     /// Sleeps until there is work, a nudge, or `limit` has passed.
-    pub fn sleep(&self, limit: Option<std::time::Duration>) {
+    pub(crate) fn sleep(&self, limit: Option<std::time::Duration>) {
         let mut state = self.state.lock();
         if !state.tasks.is_empty() || std::mem::take(&mut state.nudged) {
             return;

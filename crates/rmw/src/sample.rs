@@ -72,7 +72,7 @@ pub struct Item {
 ///
 /// KEEP_LAST drops the oldest and counts it; KEEP_ALL is said to be full, so
 /// that a reliable writer is held back.
-pub struct SampleQueue {
+pub(crate) struct SampleQueue {
     items: VecDeque<Item>,
     depth: usize,
     keep_all: bool,
@@ -89,7 +89,7 @@ pub struct SampleQueue {
 }
 
 /// What [`SampleQueue::pop`] found.
-pub struct Popped {
+pub(crate) struct Popped {
     /// The sample.
     pub item: Option<Item>,
     /// The queue was full and no longer is.
@@ -198,11 +198,6 @@ impl SampleQueue {
             made_room: was_full && !self.is_full(),
             resume,
         }
-    }
-
-    /// How many wait.
-    pub fn len(&self) -> usize {
-        self.items.len()
     }
 
     /// Whether none waits.
