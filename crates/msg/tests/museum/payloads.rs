@@ -106,7 +106,7 @@ fn a_count_times_a_size_does_not_wrap() {
 }
 
 /// The same in a wide string, whose units are wider on the wire than in memory
-/// (CVE-2021-38423, GurumDDS: sizes that differ between the two).
+/// (CVE-2021-38423, GurumDDS: a buffer's size computed wrongly).
 #[test]
 fn a_wide_string_of_four_billion_units() {
     for payload in lies(0, 64) {
@@ -243,7 +243,7 @@ fn delimiters_that_lie() {
 }
 
 /// Strings that are none: no final NUL, NULs inside, length zero, not UTF-8
-/// (Fast CDR and Cyclone disagree on each; CVE-2023-39945 is such a string).
+/// (Fast CDR and Cyclone disagree on each; OpenDDS #4009 has such strings).
 #[test]
 fn odd_strings_cost_nothing() {
     for (length, bytes) in [

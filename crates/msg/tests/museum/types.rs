@@ -78,8 +78,8 @@ fn a_chain_of_a_thousand_types_is_refused() {
     assert!(within(4 << 20, || DynamicType::new(&description)).is_err());
 }
 
-/// Kinds and capacities that mean nothing.
-/// (The enumerators out of range of CVE-2025-62601's family.)
+/// Kinds and capacities that mean nothing (cyclonedds fuzzes its type objects
+/// for these).
 #[test]
 fn kinds_that_do_not_exist_are_refused() {
     for kind in 0..=255 {

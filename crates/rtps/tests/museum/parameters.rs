@@ -185,8 +185,8 @@ fn tokens_by_the_thousand() {
     announced_with(&[many, large]);
 }
 
-/// CVE-2021-38435 (RTI): segments of a parsed list exhausted the stack. A list
-/// of sixteen thousand empty parameters, and one of padding only.
+/// CVE-2021-38435 (RTI): a buffer's size was computed wrongly from what was
+/// received. Lists of fourteen thousand empty parameters or of padding only.
 #[test]
 fn a_list_of_nothing_but_heads() {
     let list = |id: u16| {

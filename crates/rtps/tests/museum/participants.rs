@@ -66,7 +66,7 @@ fn ever_new_names_bring_a_victim_no_more_than_they_cost() {
     town.close();
 }
 
-/// CVE-2021-43547 (CoreDX): a group as somebody's unicast address multiplies
+/// CVE-2021-43547 (CoreDX, the same reflection): a group as somebody's unicast address multiplies
 /// each answer by all who listen.
 #[test]
 fn nobody_lives_at_a_multicast_address() {

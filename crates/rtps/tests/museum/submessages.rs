@@ -61,8 +61,8 @@ fn a_submessage_longer_than_its_datagram_ends_the_message() {
     hall.close();
 }
 
-/// CVE-2021-38447 (OpenDDS): a length handled wrongly let one small packet eat
-/// all resources. A length of zero means "all the rest", and must not be read
+/// CVE-2021-38447 (OpenDDS, length handling): one crafted packet ate the
+/// resources of its receiver. A length of zero means "all the rest", and must not be read
 /// as "nothing, look again".
 #[test]
 fn a_length_of_zero_is_not_read_for_ever() {
@@ -169,8 +169,8 @@ fn what_is_unknown_is_passed_over() {
     hall.close();
 }
 
-/// CVE-2021-38439 and 38423 (GurumDDS): sizes added up to beyond the buffers
-/// that they were meant to describe. The largest datagram there is, full of
+/// CVE-2021-38439 and 38423 (GurumDDS): a heap overflow, and a buffer's size
+/// computed wrongly. The largest datagram there is, full of
 /// the smallest samples.
 #[test]
 fn a_datagram_full_of_samples_costs_what_it_carries() {
