@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pteros_rmw::config::{Config, DOMAIN_ID_MAX, DiscoveryRange};
+use pteros_rmw::config::{Config, DOMAIN_ID_MAX, DiscoveryRange, LEASE_MIN};
 use pteros_rmw::env::Env;
 use pteros_rmw::names::validate_enclave;
 use pteros_rmw::udp::SystemEnv;
@@ -15,10 +15,6 @@ use crate::args::Arguments;
 use crate::error::{ContextError, NodeError};
 use crate::graph::Graph;
 use crate::node::{Node, NodeOptions};
-
-/// The shortest lease: announcements go out four times per lease, and a busy
-/// host may be that late.
-pub(crate) const LEASE_MIN: Duration = Duration::from_millis(100);
 
 /// How a context is set up. Every unset field takes its value from the
 /// environment if `use_environment` is true, else its default.

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use pteros_rmw::config::{ConfigError, DOMAIN_ID_MAX};
+use pteros_rmw::config::{ConfigError, DOMAIN_ID_MAX, LEASE_MIN};
 use pteros_rmw::error::{EndpointError, OpenError};
 use pteros_rmw::names::NameError;
 use pteros_rmw::qos::QosError;
 use thiserror::Error;
 
 use crate::args::ArgumentsError;
-use crate::context::LEASE_MIN;
 
 /// Why there is no context.
 #[derive(Debug, Error)]

@@ -9,6 +9,7 @@
 
 use std::fmt;
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 /// The variables that [`Config::from_variables`] looks at.
 pub const VARIABLES: &[&str] = &[
@@ -30,6 +31,9 @@ pub const VARIABLES: &[&str] = &[
 /// The highest domain whose ports fit below 65536 (RTPS 2.5 §9.6.1.1 with the
 /// default gains of 250 a domain and 2 a participant).
 pub const DOMAIN_ID_MAX: u32 = 232;
+/// The shortest lease of a participant: announcements go out four times per
+/// lease, and a busy host may be that late.
+pub const LEASE_MIN: Duration = Duration::from_millis(100);
 /// The longest host name among the static peers, as in rmw.
 pub const STATIC_PEER_BYTES_MAX: usize = 255;
 /// The most static peers that are used.

@@ -28,19 +28,12 @@ pub struct Outbox {
 
 #[derive(Clone, Debug)]
 struct Entry {
-    to: To,
+    to: Arc<[Locator]>,
     /// `bytes[start..split]` is the head, `bytes[split..end]` the tail.
     start: usize,
     split: usize,
     end: usize,
     body: Bytes,
-}
-
-/// Where a datagram goes.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum To {
-    /// To each of these.
-    Locators(Arc<[Locator]>),
 }
 
 /// One finished datagram.
@@ -145,16 +138,13 @@ impl Outbox {
 
     /// The datagrams in their order.
     pub fn iter(&self) -> impl Iterator<Item = Datagram<'_>> {
-        self.entries.iter().map(|entry| {
-            let To::Locators(to) = &entry.to;
-            Datagram {
-                to,
-                parts: [
-                    self.bytes.get(entry.start..entry.split).unwrap_or_default(),
-                    &entry.body,
-                    self.bytes.get(entry.split..entry.end).unwrap_or_default(),
-                ],
-            }
+        self.entries.iter().map(|entry| Datagram {
+            to: &entry.to,
+            parts: [
+                self.bytes.get(entry.start..entry.split).unwrap_or_default(),
+                &entry.body,
+                self.bytes.get(entry.split..entry.end).unwrap_or_default(),
+            ],
         })
     }
 
@@ -293,7 +283,7 @@ impl MessageBuilder<'_> {
             return false;
         }
         self.outbox.entries.push(Entry {
-            to: To::Locators(self.to),
+            to: self.to,
             start: self.start,
             split: self.split.unwrap_or(end),
             end,
