@@ -6,8 +6,9 @@ use pteros_rtps::discovery::data::{EndpointData, ParticipantData, ParticipantMes
 pub fn participant_data(data: &[u8]) {
     let _ = ParticipantData::parse_key(data);
     if let Ok(read) = ParticipantData::parse(data) {
-        let again = read.encode();
-        assert_eq!(ParticipantData::parse(&again).as_ref(), Ok(&read));
+        // Bytes are compared: a token of odd length comes back padded.
+        let again = ParticipantData::parse(&read.encode()).expect("our own writing");
+        assert_eq!(again.encode(), read.encode());
     }
 }
 
