@@ -12,6 +12,7 @@ mod talker;
 mod timer;
 
 use std::error::Error;
+use std::process::ExitCode;
 
 /// A program and what it shows.
 type Example = (
@@ -51,14 +52,20 @@ const EXAMPLES: [Example; 8] = [
     ),
 ];
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let name = std::env::args().nth(1).unwrap_or_default();
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    let Some(name) = std::env::args().nth(1) else {
+        println!("cargo run -p tour -- NAME, one of:{}", list());
+        return Ok(ExitCode::SUCCESS);
+    };
     if let Some((_, example, _)) = EXAMPLES.iter().find(|(known, ..)| *known == name) {
-        return example();
+        return example().map(|()| ExitCode::SUCCESS);
     }
-    let mut usage = format!("{name:?} is no example; cargo run -p tour -- NAME, one of:");
-    for (name, _, idea) in EXAMPLES {
-        usage += &format!("\n  {name:14} {idea}");
-    }
-    Err(usage.into())
+    eprintln!("{name:?} is no example; name one of:{}", list());
+    Ok(ExitCode::from(2))
+}
+
+/// A line for each example.
+fn list() -> String {
+    let line = |(name, _, idea): &Example| format!("\n  {name:14} {idea}");
+    EXAMPLES.iter().map(line).collect()
 }

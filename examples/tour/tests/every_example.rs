@@ -125,6 +125,14 @@ fn within_a_process_nothing_is_copied() {
 }
 
 #[test]
+fn without_a_name_the_examples_are_listed() {
+    let output = Command::new(env!("CARGO_BIN_EXE_tour")).output();
+    let output = output.expect("it runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("late_joiner"));
+}
+
+#[test]
 fn an_unknown_example_is_answered_with_the_list() {
     let program = Command::new(env!("CARGO_BIN_EXE_tour"))
         .arg("nothing")
