@@ -168,6 +168,8 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
             || name == "shared"
             || name == "__pycache__"
             || (name.starts_with("target") && kind.is_dir())
+            // What fuzzing begins with and finds; git does not have them.
+            || (["corpus", "artifacts"].contains(&name.as_str()) && kind.is_dir())
             || name.ends_with(".lock");
         if skipped || kind.is_symlink() {
             continue;
