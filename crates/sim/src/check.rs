@@ -32,6 +32,24 @@ impl World {
         self.cast.lock().fail_all(wrong);
     }
 
+    /// I6: a moment after healing, readers that nobody lost have everything.
+    pub(crate) fn check_repaired(&self) {
+        if self.has_failed() {
+            return;
+        }
+        let mut cast = self.cast.lock();
+        let mut wrong = Vec::new();
+        for (w, writer) in living_writers(&cast) {
+            if !writer.endpoint.is_acknowledged() && writer.is_steady(&cast) {
+                wrong.push(format!(
+                    "I6 w{w} is not acknowledged a moment after healing, though no match was lost"
+                ));
+            }
+        }
+        cast.fail_all(wrong);
+        self.note_failure(&cast);
+    }
+
     /// I6: some time after healing, all who fit have met.
     pub(crate) fn check_met(&self) {
         if self.has_failed() {
@@ -275,6 +293,16 @@ impl WriterRole {
     fn is_matched(&self, reader: &ReaderRole) -> bool {
         let guid = reader.endpoint.data.guid;
         self.bonds.get(&guid).is_some_and(|bond| bond.matched)
+    }
+
+    /// Whether all its readers live, and know it as it knows them.
+    fn is_steady(&self, cast: &Cast) -> bool {
+        let matched = self.bonds.iter().filter(|(_, bond)| bond.matched);
+        let mut readers = matched.map(|(peer, _)| {
+            let index = cast.by_guid.get(peer).filter(|_| !cast.is_stranger(*peer));
+            index.and_then(|index| cast.readers.get(*index))
+        });
+        readers.all(|reader| reader.is_some_and(|r| !r.gone && r.is_matched(self)))
     }
 
     fn has_stranger(&self, cast: &Cast) -> bool {

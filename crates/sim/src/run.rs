@@ -81,6 +81,10 @@ fn phases(world: &Arc<World>) {
     let lease = u64::try_from(world.plan.lease.as_nanos()).unwrap_or(u64::MAX);
     world.run_until(world.now() + world.plan.fault_span);
     world.heal();
+    // Three heartbeat periods and round trips, and the pauses and thoughts that
+    // had begun.
+    world.run_until(world.now() + 1_500_000_000);
+    world.check_repaired();
     // Announcements come every quarter of a lease, at most every 3 s.
     let announce = (lease / 4).min(3 * SECOND);
     world.run_until(world.now() + 2 * announce + 2 * SECOND);
