@@ -6,7 +6,7 @@
 //! written freely and taken out by `anstream` where there is no terminal or
 //! `NO_COLOR` is set.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::{self, IsTerminal, Write};
 
 /// The two output streams and the form the user asked for.
@@ -37,6 +37,16 @@ impl Console {
     /// Writes a complete answer as indented JSON.
     pub fn json(self, value: &Value) -> io::Result<()> {
         self.line(format!("{value:#}"))
+    }
+
+    /// Writes names, a line each, or only how many there are.
+    pub fn names(self, names: &[String], only_count: bool) -> io::Result<()> {
+        match (self.json, only_count) {
+            (true, true) => self.json(&json!({ "count": names.len() })),
+            (true, false) => self.json(&json!(names)),
+            (false, true) => self.line(names.len().to_string()),
+            (false, false) => names.iter().try_for_each(|name| self.line(name)),
+        }
     }
 
     /// Writes one element of a stream of answers as a line of JSON.

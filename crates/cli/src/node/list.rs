@@ -6,7 +6,6 @@ use anyhow::Result;
 use clap::Args;
 use pteros::Graph;
 use pteros::names::node_path;
-use serde_json::json;
 
 /// Arguments of `node list`.
 #[derive(Debug, Args)]
@@ -32,18 +31,7 @@ impl List {
                 "WARNING: some nodes share an exact name, which can have unintended side effects: give them different names or namespaces (--ros-args -r __node:=NAME)",
             );
         }
-        let console = shared.console;
-        match (console.json, self.count_nodes) {
-            (true, true) => console.json(&json!({ "count": names.len() }))?,
-            (true, false) => console.json(&json!(names))?,
-            (false, true) => console.line(names.len().to_string())?,
-            (false, false) => {
-                for name in names {
-                    console.line(name)?;
-                }
-            }
-        }
-        Ok(())
+        Ok(shared.console.names(&names, self.count_nodes)?)
     }
 }
 

@@ -6,7 +6,6 @@ use crate::session::{DiscoveryFlags, Session};
 use crate::shared::Shared;
 use anyhow::Result;
 use clap::Args;
-use serde_json::json;
 
 /// Arguments of `topic find`.
 #[derive(Debug, Args)]
@@ -35,17 +34,6 @@ impl Find {
             .filter(|topic| topic.types.contains(&wanted))
             .map(|topic| topic.name)
             .collect();
-        let console = shared.console;
-        match (console.json, self.count_topics) {
-            (true, true) => console.json(&json!({ "count": names.len() }))?,
-            (true, false) => console.json(&json!(names))?,
-            (false, true) => console.line(names.len().to_string())?,
-            (false, false) => {
-                for name in names {
-                    console.line(name)?;
-                }
-            }
-        }
-        Ok(())
+        Ok(shared.console.names(&names, self.count_topics)?)
     }
 }
