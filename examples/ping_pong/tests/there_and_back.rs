@@ -41,5 +41,8 @@ fn every_ping_comes_back_and_is_timed() {
 fn without_a_verb_the_usage_is_shown() {
     let output = program(&[]).output().expect("it runs");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && said.contains("usage: "), "{said}");
+    assert!(
+        !output.status.success() && said.contains("usage: "),
+        "{said}"
+    );
 }
