@@ -431,12 +431,17 @@ fn check_history(
     if verdict(data, &reader.endpoint.data) != Some(Verdict::Fits) {
         return None;
     }
-    if !data.qos.lifespan.is_infinite() || data.qos.liveliness != Liveliness::Automatic {
+    if data.qos.liveliness != Liveliness::Automatic {
         return None;
     }
     let kept = match data.qos.history {
         History::KeepLast(depth) => u64::from(depth),
         History::KeepAll => u64::from(data.qos.resource_limits.max_samples.unwrap_or(5_000)),
+    };
+    // The last messages are long past their lifespan.
+    let kept = match data.qos.lifespan.is_infinite() {
+        true => kept,
+        false => 0,
     };
     let first = writer.written.saturating_sub(kept) + 1;
     let expected: Vec<i64> = (first..=writer.written)
