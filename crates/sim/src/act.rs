@@ -76,7 +76,9 @@ impl World {
             socket.buffer_bytes = 8 << 20;
         }
         drop(network);
-        for reader in &mut self.cast.lock().readers {
+        let mut cast = self.cast.lock();
+        cast.healed = true;
+        for reader in &mut cast.readers {
             reader.think = 0;
         }
     }

@@ -62,6 +62,8 @@ pub struct Bond {
     pub epochs: u32,
     /// Whether it is.
     pub matched: bool,
+    /// It came after healing.
+    pub late: bool,
     /// Writers: the first number written while it is.
     pub since: u64,
 }
@@ -153,6 +155,8 @@ pub struct Cast {
     pub strangers: Vec<GuidPrefix>,
     /// What went wrong, with the invariant's name first.
     pub violations: Vec<String>,
+    /// The faults are over.
+    pub healed: bool,
     /// Bytes change under way: only rules that garbage cannot break count.
     pub lenient: bool,
     /// Messages taken.
@@ -203,8 +207,9 @@ impl Cast {
         let since = role.written + 1;
         let name = format!("writer w{index}");
         let wrong = match event {
-            EndpointEvent::Matched { .. } => {
+            EndpointEvent::Matched { peer, .. } => {
                 self.matches += 1;
+                role.bonds.entry(*peer).or_default().late = self.healed;
                 bond(&mut role.bonds, since, event, &name)
             }
             EndpointEvent::IncompatibleQos { peer, .. } => {

@@ -298,8 +298,9 @@ impl WriterRole {
     /// Whether all its readers live, and know it as it knows them.
     fn is_steady(&self, cast: &Cast) -> bool {
         let matched = self.bonds.iter().filter(|(_, bond)| bond.matched);
-        let mut readers = matched.map(|(peer, _)| {
-            let index = cast.by_guid.get(peer).filter(|_| !cast.is_stranger(*peer));
+        let mut readers = matched.map(|(peer, bond)| {
+            let known = !bond.late && !cast.is_stranger(*peer);
+            let index = cast.by_guid.get(peer).filter(|_| known);
             index.and_then(|index| cast.readers.get(*index))
         });
         readers.all(|reader| reader.is_some_and(|r| !r.gone && r.is_matched(self)))
