@@ -235,7 +235,10 @@ impl Cast {
         let role = &mut self.readers[index];
         let name = format!("reader r{index}");
         let wrong = match event {
-            EndpointEvent::Matched { .. } => bond(&mut role.bonds, 0, event, &name),
+            EndpointEvent::Matched { peer, .. } => {
+                role.bonds.entry(*peer).or_default().late = self.healed;
+                bond(&mut role.bonds, 0, event, &name)
+            }
             EndpointEvent::IncompatibleQos { peer, .. } => {
                 *role.misfits.entry(*peer).or_default() += 1;
                 None

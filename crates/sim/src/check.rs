@@ -303,7 +303,11 @@ impl WriterRole {
             let index = cast.by_guid.get(peer).filter(|_| known);
             index.and_then(|index| cast.readers.get(*index))
         });
-        readers.all(|reader| reader.is_some_and(|r| !r.gone && r.is_matched(self)))
+        let guid = self.endpoint.guid();
+        readers.all(|reader| {
+            let bond = reader.filter(|r| !r.gone).and_then(|r| r.bonds.get(&guid));
+            bond.is_some_and(|bond| bond.matched && !bond.late)
+        })
     }
 
     fn has_stranger(&self, cast: &Cast) -> bool {
