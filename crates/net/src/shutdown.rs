@@ -23,8 +23,9 @@ pub struct ShutdownSignal {
 /// The first signal makes the descriptor readable and leaves the process
 /// running; the second one kills it as usual, unless a handler was installed
 /// before ours: then that one decides, each time. SIGINT or SIGTERM that were
-/// ignored at this moment stay ignored. A handler installed by others *after*
-/// this call replaces ours. Thread-safe.
+/// ignored at this moment (a script's background job) are heard from now on, as
+/// in every ROS node. A handler installed by others *after* this call replaces
+/// ours. Thread-safe.
 ///
 /// # Errors
 /// The operating system's, in practice only "too many open files"; every later

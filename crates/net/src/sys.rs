@@ -170,7 +170,9 @@ pub(crate) fn forget_signals() {
 /// Installs the handler for SIGINT and SIGTERM; `fd` is an eventfd to ring and
 /// stays open for the life of the process. The caller calls this once.
 ///
-/// A signal that is ignored (a shell's background job, nohup) stays ignored.
+/// A signal that was ignored when the process started (a script's background
+/// job inherits that) counts as one that had its default action: as with
+/// rclcpp, `kill -INT` ends a node however it was started.
 pub(crate) fn install_signal_handlers(fd: OwnedFd) -> io::Result<()> {
     assert!(
         !INSTALLED.swap(true, Ordering::AcqRel),
@@ -186,7 +188,7 @@ pub(crate) fn install_signal_handlers(fd: OwnedFd) -> io::Result<()> {
             return Err(io::Error::last_os_error());
         }
         if old.sa_sigaction == libc::SIG_IGN {
-            continue;
+            old.sa_sigaction = libc::SIG_DFL;
         }
         PREVIOUS[slot].store(Box::into_raw(Box::new(old)), Ordering::Release);
         // SAFETY: as above.
@@ -242,7 +244,7 @@ fn pass_on(
                 libc::raise(signal);
             }
         }
-        libc::SIG_DFL | libc::SIG_IGN => {}
+        libc::SIG_DFL => {}
         handler if previous.sa_flags & libc::SA_SIGINFO != 0 => {
             // SAFETY: the kernel would have called it with these arguments;
             // SA_SIGINFO says that it has this type.

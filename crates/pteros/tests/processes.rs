@@ -61,7 +61,11 @@ fn processor_time() -> Duration {
 }
 
 fn start(part: &str, domain: u32) -> Child {
-    let mut child = Command::new(std::env::current_exe().unwrap())
+    start_by(Command::new(std::env::current_exe().unwrap()), part, domain)
+}
+
+fn start_by(mut command: Command, part: &str, domain: u32) -> Child {
+    let mut child = command
         .args(["child", "--exact", "--nocapture"])
         .env(PART, part)
         .env(DOMAIN, domain.to_string())
@@ -159,6 +163,18 @@ fn an_interrupted_process_says_goodbye() {
         asked.elapsed() < LEASE,
         "noticed by its lease, not its goodbye"
     );
+}
+
+#[test]
+fn a_scripts_background_job_hears_an_interrupt_too() {
+    // Shells without job control start those with the signal ignored.
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' INT; exec \"$0\" \"$@\""]);
+    shell.arg(std::env::current_exe().unwrap());
+    let mut child = start_by(shell, "leaves", 193);
+    interrupt(&child);
+    assert_eq!(hears(&mut child, "shut down:").as_deref(), Some("true"));
+    assert!(child.wait().unwrap().success());
 }
 
 #[test]
