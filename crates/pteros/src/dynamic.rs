@@ -123,7 +123,7 @@ impl Outgoing for Ready {
         self.0.clone()
     }
 
-    fn serialized_len(&self) -> usize {
+    fn serialized_len(&mut self) -> usize {
         self.0.len()
     }
 }

@@ -35,6 +35,7 @@ pub mod executor;
 mod graph;
 pub mod log;
 mod node;
+mod payload;
 mod payload_memory;
 mod publisher;
 mod sample;

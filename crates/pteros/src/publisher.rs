@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use pteros_msg::cdr::{Representation, payload_len, to_payload_in};
 use pteros_msg::message::Message;
 use pteros_rmw::error::PublishError;
 use pteros_rmw::event::EndpointEvent;
@@ -18,6 +17,7 @@ use pteros_rmw::writer::{Outgoing, WriterCounts, WriterEndpoint};
 use crate::event::{EventCallback, EventTask};
 use crate::executor::Home;
 use crate::node::{Attach, NodeCore};
+use crate::payload::Payload;
 use crate::payload_memory::PayloadMemory;
 use crate::qos::QosProfile;
 use crate::sample::wall_stamp;
@@ -107,8 +107,7 @@ impl<T: Message> Publisher<T> {
             &mut Borrowed {
                 message,
                 shared: None,
-                bytes: None,
-                memory: &self.raw.memory,
+                payload: Payload::new(&self.raw.memory),
             },
         )
     }
@@ -123,8 +122,7 @@ impl<T: Message> Publisher<T> {
         let mut outgoing = Borrowed {
             message,
             shared: None,
-            bytes: None,
-            memory: &self.raw.memory,
+            payload: Payload::new(&self.raw.memory),
         };
         self.check(message)?;
         self.raw.send_at(&mut outgoing, wall_stamp(source))
@@ -146,8 +144,7 @@ impl<T: Message> Publisher<T> {
     pub fn publish_arc(&self, message: Arc<T>) -> Result<(), PublishError> {
         let mut outgoing = Shared {
             message: message.clone(),
-            bytes: None,
-            memory: &self.raw.memory,
+            payload: Payload::new(&self.raw.memory),
         };
         self.send(&message, &mut outgoing)
     }
@@ -299,8 +296,7 @@ impl Drop for RawPublisher {
 struct Borrowed<'m, T> {
     message: &'m T,
     shared: Option<Arc<T>>,
-    bytes: Option<Bytes>,
-    memory: &'m PayloadMemory,
+    payload: Payload<'m>,
 }
 
 impl<T: Message> Outgoing for Borrowed<'_, T> {
@@ -316,18 +312,17 @@ impl<T: Message> Outgoing for Borrowed<'_, T> {
     }
 
     fn serialized(&mut self) -> Bytes {
-        serialized(&mut self.bytes, self.message, self.memory)
+        self.payload.bytes(self.message)
     }
 
-    fn serialized_len(&self) -> usize {
-        payload_len(self.message, Representation::Xcdr1)
+    fn serialized_len(&mut self) -> usize {
+        self.payload.len(self.message)
     }
 }
 
 struct Shared<'m, T> {
     message: Arc<T>,
-    bytes: Option<Bytes>,
-    memory: &'m PayloadMemory,
+    payload: Payload<'m>,
 }
 
 impl<T: Message> Outgoing for Shared<'_, T> {
@@ -340,22 +335,10 @@ impl<T: Message> Outgoing for Shared<'_, T> {
     }
 
     fn serialized(&mut self) -> Bytes {
-        serialized(&mut self.bytes, &*self.message, self.memory)
+        self.payload.bytes(&*self.message)
     }
 
-    fn serialized_len(&self) -> usize {
-        payload_len(&*self.message, Representation::Xcdr1)
+    fn serialized_len(&mut self) -> usize {
+        self.payload.len(&*self.message)
     }
-}
-
-fn serialized<T: Message>(bytes: &mut Option<Bytes>, message: &T, memory: &PayloadMemory) -> Bytes {
-    bytes
-        .get_or_insert_with(|| {
-            let size = payload_len(message, Representation::Xcdr1);
-            let payload = to_payload_in(message, Representation::Xcdr1, memory.take(size));
-            let payload = Bytes::from(payload);
-            memory.keep(&payload);
-            payload
-        })
-        .clone()
 }

@@ -424,7 +424,7 @@ impl Outgoing for Announcement {
         to_payload(&self.0, Representation::Xcdr1).into()
     }
 
-    fn serialized_len(&self) -> usize {
+    fn serialized_len(&mut self) -> usize {
         payload_len(&self.0, Representation::Xcdr1)
     }
 }

@@ -34,8 +34,8 @@ pub trait Outgoing {
     /// The message as CDR with its encapsulation header.
     fn serialized(&mut self) -> Bytes;
 
-    /// The serialized size in bytes, counted without serializing.
-    fn serialized_len(&self) -> usize;
+    /// The serialized size in bytes, counted without serializing, once.
+    fn serialized_len(&mut self) -> usize;
 }
 
 /// The counters of a publisher. Totals since it was created.

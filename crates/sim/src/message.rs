@@ -78,7 +78,7 @@ impl Outgoing for Message {
         self.payload.clone()
     }
 
-    fn serialized_len(&self) -> usize {
+    fn serialized_len(&mut self) -> usize {
         self.payload.len()
     }
 }

@@ -1,0 +1,74 @@
+//! A message's serialized form while it is published: counted once, written
+//! once, whoever asks and however often.
+
+use bytes::Bytes;
+use pteros_msg::cdr::{Representation, payload_len, to_payload_in};
+use pteros_msg::message::Encode;
+
+use crate::payload_memory::PayloadMemory;
+
+/// The serialized form of the one message that is being published.
+pub(crate) struct Payload<'m> {
+    size: Option<usize>,
+    bytes: Option<Bytes>,
+    memory: &'m PayloadMemory,
+}
+
+impl<'m> Payload<'m> {
+    /// Nothing is counted or written yet.
+    pub(crate) fn new(memory: &'m PayloadMemory) -> Self {
+        Self {
+            size: None,
+            bytes: None,
+            memory,
+        }
+    }
+
+    /// Its size, bytes.
+    pub(crate) fn len<M: Encode>(&mut self, message: &M) -> usize {
+        let count = || payload_len(message, Representation::Xcdr1);
+        *self.size.get_or_insert_with(count)
+    }
+
+    /// The bytes, in memory of just that size.
+    pub(crate) fn bytes<M: Encode>(&mut self, message: &M) -> Bytes {
+        if let Some(bytes) = &self.bytes {
+            return bytes.clone();
+        }
+        let memory = self.memory.take(self.len(message));
+        let payload = Bytes::from(to_payload_in(message, Representation::Xcdr1, memory));
+        self.memory.keep(&payload);
+        self.bytes.insert(payload).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use pteros_msg::cdr::Encoder;
+
+    use super::*;
+
+    /// Counts how often it is walked through.
+    #[derive(Default)]
+    struct Counted(Cell<usize>);
+
+    impl Encode for Counted {
+        fn encode(&self, out: &mut Encoder<'_>) {
+            self.0.set(self.0.get() + 1);
+            out.primitive_array(&[7_u32]);
+        }
+    }
+
+    #[test]
+    fn a_message_is_walked_twice_to_count_and_to_write() {
+        let (memory, message) = (PayloadMemory::default(), Counted::default());
+        let mut payload = Payload::new(&memory);
+        assert_eq!(payload.len(&message), 8);
+        assert_eq!(payload.bytes(&message).len(), 8);
+        assert_eq!(payload.len(&message), 8);
+        assert_eq!(&payload.bytes(&message)[4..], 7_u32.to_le_bytes());
+        assert_eq!(message.0.get(), 2);
+    }
+}
