@@ -30,6 +30,7 @@ const DOORS: &[&str] = &[
     "crates/msg/src/folder.rs",
     "crates/msg/src/build.rs",
     "crates/net/src/poll.rs",
+    "crates/store/src/thread.rs",
     "crates/cli/",
     "crates/sim/src/main.rs",
     "xtask/",
@@ -44,6 +45,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pteros-interfaces", &["pteros-msg"]),
     ("pteros-rtps", &["pteros-msg"]),
     ("pteros-net", &[]),
+    ("pteros-store", &[]),
     (
         "pteros-rmw",
         &[
@@ -51,6 +53,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pteros-interfaces",
             "pteros-rtps",
             "pteros-net",
+            "pteros-store",
         ],
     ),
     // rtps for its values only: ids and names of policies.

@@ -1,0 +1,104 @@
+//! Why a store cannot be opened or written: the file, what is wrong, the way
+//! out.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+/// What went wrong with a store. Nothing is ever deleted because of it.
+#[derive(Clone, Debug, Error)]
+pub enum StoreError {
+    /// No folder is known to put stores into.
+    #[error(
+        "no folder for the stores of durable publishers: none of PTEROS_STORE_DIR, ROS_HOME, XDG_STATE_HOME and HOME is set; set PTEROS_STORE_DIR to a folder"
+    )]
+    NoFolder,
+    /// The name cannot be a file's.
+    #[error("store name {name:?}: {reason}; use 1 to 200 bytes of text")]
+    Name {
+        /// As given.
+        name: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The folder or file cannot be made, read or written.
+    #[error("store {path}: {verb}: {source}; {way_out}", path = path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What was tried.
+        verb: &'static str,
+        /// The system's word.
+        source: Arc<io::Error>,
+        /// What to do.
+        way_out: &'static str,
+    },
+    /// Another publisher, of this process or another, has it open.
+    #[error(
+        "store {path} is in use by another publisher; give this one a name of its own (option `store`), or end the other", path = path.display()
+    )]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Its content is damaged, or it is no store.
+    #[error(
+        "store {path} is damaged or no store: {reason}; it was left as it is: move it away to keep it, or remove it with `pteros store clear`", path = path.display()
+    )]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        reason: String,
+    },
+    /// A later version wrote it.
+    #[error(
+        "store {path} has format {found}, this version reads up to {known}; run the newer version, or name another store", path = path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The newest known here.
+        known: u32,
+    },
+    /// It holds samples of something else.
+    #[error(
+        "store {path} holds topic {topic:?} of type {type_name:?}, not {wanted}; name another store, or remove it with `pteros store clear`", path = path.display()
+    )]
+    Other {
+        /// The file.
+        path: PathBuf,
+        /// Its topic.
+        topic: String,
+        /// Its type.
+        type_name: String,
+        /// What was asked for.
+        wanted: String,
+    },
+    /// A KEEP_ALL store holds more than the limits allow.
+    #[error(
+        "store {path} is full: it holds {samples} samples of {bytes} bytes, the limits are {samples_max} samples and {bytes_max} bytes; raise the durability service's resource limits or PTEROS_STORE_BYTES, or remove it with `pteros store clear`", path = path.display()
+    )]
+    Full {
+        /// The file.
+        path: PathBuf,
+        /// Samples in it.
+        samples: usize,
+        /// Their bytes.
+        bytes: u64,
+        /// The limit on samples.
+        samples_max: usize,
+        /// The limit on bytes.
+        bytes_max: u64,
+    },
+    /// The process has no thread for storing.
+    #[error("start the storing thread: {0}")]
+    Thread(Arc<io::Error>),
+    /// A simulated world has no disk.
+    #[error("durability transient and persistent need a disk, and this environment has none")]
+    NoDisk,
+}

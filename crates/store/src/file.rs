@@ -1,0 +1,414 @@
+//! One store's file: a table of samples in the order in which they were
+//! written, and a table that says what they are. Every change is one
+//! transaction: it is there whole, or not at all.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use redb::backends::FileBackend;
+use redb::{
+    Builder, CommitError, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError,
+    TableDefinition, TableError, TransactionError,
+};
+
+use crate::backend::Backend;
+use crate::error::StoreError;
+use crate::index::{Index, NoRoom};
+use crate::sample::StoredSample;
+use crate::store::{Safety, StoreSpec};
+
+const SAMPLES: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("samples");
+const ABOUT: TableDefinition<'_, &str, &str> = TableDefinition::new("about");
+const NUMBERS: TableDefinition<'_, &str, u32> = TableDefinition::new("numbers");
+
+/// Version of the tables' meaning.
+const FORMAT: u32 = 1;
+
+/// The database's own memory; it is read once, when it is opened.
+const CACHE_BYTES: usize = 4 << 20;
+
+const UNWRITABLE: &str = "make it writable, or name another folder in PTEROS_STORE_DIR";
+const UNREADABLE: &str = "check the disk and the rights of the file";
+
+/// What a store holds.
+#[derive(Clone, Debug)]
+pub struct Contents {
+    /// The store's name.
+    pub name: String,
+    /// The topic, as it is on the wire.
+    pub topic: String,
+    /// The type, as it is on the wire.
+    pub type_name: String,
+    /// The samples, oldest first.
+    pub samples: Vec<StoredSample>,
+}
+
+/// An open file.
+#[derive(Debug)]
+pub(crate) struct StoreFile {
+    path: PathBuf,
+    database: Database,
+    index: Index,
+}
+
+impl StoreFile {
+    /// Opens or makes the file; what it holds comes along, oldest first. A
+    /// damaged file of a store that need not outlive a power cut is moved
+    /// aside; any other stays where it is and is an error.
+    pub fn open(
+        spec: &StoreSpec,
+        wall_nanos: i64,
+    ) -> Result<(Self, Vec<StoredSample>), StoreError> {
+        match Self::open_once(spec, wall_nanos) {
+            Err(StoreError::Corrupt { path, reason }) if spec.safety == Safety::Process => {
+                let aside = move_aside(&path)?;
+                tracing::warn!(
+                    "store {} is damaged ({reason}), as a power cut leaves a transient one; moved \
+                     to {} and begun anew",
+                    path.display(),
+                    aside.display()
+                );
+                Self::open_once(spec, wall_nanos)
+            }
+            other => other,
+        }
+    }
+
+    fn open_once(
+        spec: &StoreSpec,
+        wall_nanos: i64,
+    ) -> Result<(Self, Vec<StoredSample>), StoreError> {
+        let path = spec.path();
+        let database = guarded(&path, || database(spec, &path))?;
+        let known = guarded(&path, || contents(&database, &path))?;
+        let mut file = Self {
+            index: Index::new(spec.retention),
+            path,
+            database,
+        };
+        let Some((contents, numbers)) = known else {
+            file.found(spec)?;
+            return Ok((file, Vec::new()));
+        };
+        if (&contents.topic, &contents.type_name) != (&spec.topic, &spec.type_name) {
+            return Err(StoreError::Other {
+                path: file.path,
+                topic: contents.topic,
+                type_name: contents.type_name,
+                wanted: format!("{:?} of type {:?}", spec.topic, spec.type_name),
+            });
+        }
+        let samples = file.settle(wall_nanos, numbers, contents.samples)?;
+        Ok((file, samples))
+    }
+
+    /// Brings what was found under the present retention.
+    fn settle(
+        &mut self,
+        wall_nanos: i64,
+        numbers: Vec<u64>,
+        samples: Vec<StoredSample>,
+    ) -> Result<Vec<StoredSample>, StoreError> {
+        let mut kept: BTreeMap<u64, StoredSample> = BTreeMap::new();
+        for (number, sample) in numbers.into_iter().zip(samples) {
+            self.index.place(number, &sample);
+            kept.insert(number, sample);
+        }
+        let mut leaving = self.index.clean_up(wall_nanos);
+        let (held, bytes) = (self.index.len(), self.index.bytes());
+        let Some(shrunk) = self.index.shrink() else {
+            let retention = self.index.retention();
+            return Err(StoreError::Full {
+                path: self.path.clone(),
+                samples: held,
+                bytes,
+                samples_max: retention.samples_max(),
+                bytes_max: retention.bytes_max,
+            });
+        };
+        leaving.extend(shrunk);
+        for number in &leaving {
+            kept.remove(number);
+        }
+        if !leaving.is_empty() {
+            self.write(&leaving, &BTreeMap::new())?;
+        }
+        Ok(kept.into_values().collect())
+    }
+
+    /// Takes in samples, oldest first, as one change. Returns why some found
+    /// no place. After an error the file is to be opened anew.
+    pub fn commit(&mut self, batch: &[StoredSample]) -> Result<Vec<NoRoom>, StoreError> {
+        let mut arriving: BTreeMap<u64, &StoredSample> = BTreeMap::new();
+        let mut leaving = Vec::new();
+        let mut refused = Vec::new();
+        for sample in batch {
+            let number = self.index.next_number();
+            match self.index.admit(number, sample) {
+                Ok(replaced) => {
+                    arriving.insert(number, sample);
+                    leaving.extend(replaced);
+                }
+                Err(no_room) => refused.push(no_room),
+            }
+            if sample.status.is_end() {
+                leaving.extend(self.index.clean_up(sample.ended_nanos));
+            }
+        }
+        // What came and went within the batch is never written.
+        leaving.retain(|number| arriving.remove(number).is_none());
+        if !(arriving.is_empty() && leaving.is_empty()) {
+            self.write(&leaving, &arriving)?;
+        }
+        Ok(refused)
+    }
+
+    pub fn samples(&self) -> usize {
+        self.index.len()
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.index.bytes()
+    }
+
+    fn found(&self, spec: &StoreSpec) -> Result<(), StoreError> {
+        self.transaction(|change| {
+            let mut numbers = change.open_table(NUMBERS)?;
+            numbers.insert("format", FORMAT)?;
+            let mut about = change.open_table(ABOUT)?;
+            about.insert("name", spec.name.as_str())?;
+            about.insert("topic", spec.topic.as_str())?;
+            about.insert("type", spec.type_name.as_str())?;
+            change.open_table(SAMPLES)?;
+            Ok(())
+        })
+    }
+
+    fn write(
+        &self,
+        leaving: &[u64],
+        arriving: &BTreeMap<u64, &StoredSample>,
+    ) -> Result<(), StoreError> {
+        self.transaction(|change| {
+            let mut samples = change.open_table(SAMPLES)?;
+            for number in leaving {
+                samples.remove(number)?;
+            }
+            for (number, sample) in arriving {
+                samples.insert(number, sample.encode().as_slice())?;
+            }
+            Ok(())
+        })
+    }
+
+    fn transaction(
+        &self,
+        fill: impl FnOnce(&redb::WriteTransaction) -> Result<(), Failure>,
+    ) -> Result<(), StoreError> {
+        guarded(&self.path, || {
+            let change = self.database.begin_write()?;
+            fill(&change)?;
+            Ok(change.commit()?)
+        })
+    }
+}
+
+/// Reads a store that no publisher has open, for tools.
+///
+/// # Errors
+/// See [`StoreError`]; a file that does not exist is not made.
+pub fn read(path: &Path) -> Result<Contents, StoreError> {
+    let open = || {
+        let mut builder = Builder::new();
+        builder.set_cache_size(CACHE_BYTES);
+        let database = builder.open(path)?;
+        contents(&database, path)
+    };
+    match guarded(path, open)? {
+        Some((contents, _)) => Ok(contents),
+        None => Err(StoreError::Corrupt {
+            path: path.to_owned(),
+            reason: "it does not say what it holds".into(),
+        }),
+    }
+}
+
+fn database(spec: &StoreSpec, path: &Path) -> Result<Database, Failure> {
+    fs::create_dir_all(&spec.folder)?;
+    let is_new = !path.exists();
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)?;
+    if is_new && spec.safety == Safety::Disk {
+        // Else a power cut may take the file's name.
+        fs::File::open(&spec.folder)?.sync_all()?;
+    }
+    let backend = Backend {
+        file: FileBackend::new(file)?,
+        syncs: spec.safety == Safety::Disk,
+        file_bytes_max: spec.file_bytes_max,
+    };
+    let mut builder = Builder::new();
+    builder.set_cache_size(CACHE_BYTES);
+    let mut database = builder.create_with_backend(backend)?;
+    if !is_new {
+        // All of it is read anyway; this also finds what a worn disk changed.
+        database.check_integrity()?;
+    }
+    Ok(database)
+}
+
+/// What a database holds, with the places; `None` when it is new.
+fn contents(database: &Database, path: &Path) -> Result<Option<(Contents, Vec<u64>)>, Failure> {
+    let view = database.begin_read()?;
+    let numbers = match view.open_table(NUMBERS) {
+        Err(TableError::TableDoesNotExist(_)) => return Ok(None),
+        other => other?,
+    };
+    let format = numbers.get("format")?.map_or(0, |format| format.value());
+    if format != FORMAT {
+        return Err(Failure::Store(match format > FORMAT {
+            true => StoreError::Newer {
+                path: path.to_owned(),
+                found: format,
+                known: FORMAT,
+            },
+            false => corrupt(path, format!("its format is {format}")),
+        }));
+    }
+    let about = view.open_table(ABOUT)?;
+    let text = |key: &str| -> Result<String, Failure> {
+        let value = about.get(key)?;
+        Ok(value.map_or_else(String::new, |text| text.value().to_owned()))
+    };
+    let mut contents = Contents {
+        name: text("name")?,
+        topic: text("topic")?,
+        type_name: text("type")?,
+        samples: Vec::new(),
+    };
+    let mut places = Vec::new();
+    for entry in view.open_table(SAMPLES)?.iter()? {
+        let (number, value) = entry?;
+        let Some(sample) = StoredSample::decode(value.value()) else {
+            let reason = format!("sample {} has no head", number.value());
+            return Err(Failure::Store(corrupt(path, reason)));
+        };
+        places.push(number.value());
+        contents.samples.push(sample);
+    }
+    Ok(Some((contents, places)))
+}
+
+/// Finds a name that is free beside the file and gives it that.
+fn move_aside(path: &Path) -> Result<PathBuf, StoreError> {
+    let free = (1..=ASIDE_MAX)
+        .map(|n| path.with_extension(format!("damaged-{n}")))
+        .find(|candidate| !candidate.exists());
+    let Some(aside) = free else {
+        let reason = format!("{ASIDE_MAX} damaged ones lie beside it already");
+        return Err(corrupt(path, reason));
+    };
+    match fs::rename(path, &aside) {
+        Ok(()) => Ok(aside),
+        Err(e) => Err(io_error(path, "move it aside", e, UNWRITABLE)),
+    }
+}
+
+/// Damaged transient stores kept beside a new one.
+const ASIDE_MAX: u32 = 9;
+
+/// Whatever may fail below, before it knows the file's name.
+enum Failure {
+    Store(StoreError),
+    Io(io::Error),
+    Database(redb::Error),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+macro_rules! database_failures {
+    ($( $error:ty ),+) => {
+        $( impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self::Database(error.into())
+            }
+        } )+
+    };
+}
+
+database_failures!(
+    DatabaseError,
+    TransactionError,
+    TableError,
+    StorageError,
+    CommitError
+);
+
+/// Runs `work` on the file and tells its failure in our words. The database
+/// asserts what it reads in places: a panic there is a damaged file.
+fn guarded<T>(path: &Path, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, StoreError> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(failure)) => Err(named(path, failure)),
+        Err(_) => Err(corrupt(path, "the database cannot follow it".into())),
+    }
+}
+
+fn named(path: &Path, failure: Failure) -> StoreError {
+    use redb::Error;
+    match failure {
+        Failure::Store(error) => error,
+        Failure::Io(e) => io_error(path, "open it", e, UNWRITABLE),
+        Failure::Database(Error::DatabaseAlreadyOpen) => StoreError::Locked {
+            path: path.to_owned(),
+        },
+        // What is no database, or ends too early.
+        Failure::Database(Error::Io(e))
+            if [io::ErrorKind::InvalidData, io::ErrorKind::UnexpectedEof].contains(&e.kind()) =>
+        {
+            corrupt(path, e.to_string())
+        }
+        Failure::Database(Error::Io(e)) if e.kind() == io::ErrorKind::StorageFull => {
+            io_error(path, "write it", e, "make room on the disk")
+        }
+        Failure::Database(Error::Io(e)) => io_error(path, "read or write it", e, UNREADABLE),
+        Failure::Database(Error::UpgradeRequired(found)) => corrupt(
+            path,
+            format!("the database's own format {found} is no longer read"),
+        ),
+        Failure::Database(error) => corrupt(path, error.to_string()),
+    }
+}
+
+fn corrupt(path: &Path, reason: String) -> StoreError {
+    StoreError::Corrupt {
+        path: path.to_owned(),
+        reason,
+    }
+}
+
+pub(crate) fn io_error(
+    path: &Path,
+    verb: &'static str,
+    source: io::Error,
+    way_out: &'static str,
+) -> StoreError {
+    StoreError::Io {
+        path: path.to_owned(),
+        verb,
+        source: Arc::new(source),
+        way_out,
+    }
+}

@@ -1,0 +1,145 @@
+//! One sample as it lies in the file.
+//!
+//! ```text
+//! 0                16           24           32          40       41        57
+//! +----------------+------------+------------+-----------+--------+---------+------...
+//! | origin writer  | origin no. | source ns  | ended ns  | flags  | key hash| payload
+//! +----------------+------------+------------+-----------+--------+---------+------...
+//! ```
+//! Numbers are little endian; flags: 1 disposed, 2 unregistered, 4 has a
+//! source time, 8 has a key.
+
+use bytes::Bytes;
+
+/// Bytes before the payload; also what a sample counts for besides it.
+pub(crate) const HEAD_BYTES: usize = 57;
+
+const HAS_SOURCE: u8 = 4;
+const HAS_KEY: u8 = 8;
+
+/// Who first wrote a sample, and which of its samples it was.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Origin {
+    /// The writer's GUID.
+    pub writer: [u8; 16],
+    /// Its sequence number.
+    pub sequence: i64,
+}
+
+/// What a sample says about its instance: the bits of RTPS's StatusInfo
+/// (RTPS 2.5 §9.6.4.9).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Status(pub u8);
+
+impl Status {
+    /// The instance lives.
+    pub const ALIVE: Self = Self(0);
+    /// The instance is gone.
+    pub const DISPOSED: Self = Self(1);
+    /// The writer no longer writes it.
+    pub const UNREGISTERED: Self = Self(2);
+
+    /// Whether the instance ended.
+    pub const fn is_end(self) -> bool {
+        self.0 & 3 != 0
+    }
+}
+
+/// A sample to be kept.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StoredSample {
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The source time stamped on it, nanoseconds since 1970.
+    pub source_nanos: Option<i64>,
+    /// The instance, on keyed topics.
+    pub key_hash: Option<[u8; 16]>,
+    /// What it says about its instance.
+    pub status: Status,
+    /// For an end: the wall clock's time, nanoseconds since 1970, from which
+    /// the clean-up delay counts. Else of no meaning.
+    pub ended_nanos: i64,
+    /// The serialized sample with its encapsulation header.
+    pub payload: Bytes,
+}
+
+impl StoredSample {
+    /// What it counts for in limits, bytes.
+    pub fn weight(&self) -> u64 {
+        (self.payload.len() + HEAD_BYTES) as u64
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut flags = self.status.0 & 3;
+        if self.source_nanos.is_some() {
+            flags |= HAS_SOURCE;
+        }
+        if self.key_hash.is_some() {
+            flags |= HAS_KEY;
+        }
+        let mut out = Vec::with_capacity(HEAD_BYTES + self.payload.len());
+        out.extend_from_slice(&self.origin.writer);
+        out.extend_from_slice(&self.origin.sequence.to_le_bytes());
+        out.extend_from_slice(&self.source_nanos.unwrap_or_default().to_le_bytes());
+        out.extend_from_slice(&self.ended_nanos.to_le_bytes());
+        out.push(flags);
+        out.extend_from_slice(&self.key_hash.unwrap_or_default());
+        out.extend_from_slice(&self.payload);
+        out
+    }
+
+    /// `None` if it is too short to be one.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (writer, rest) = bytes.split_first_chunk::<16>()?;
+        let (sequence, rest) = rest.split_first_chunk::<8>()?;
+        let (source, rest) = rest.split_first_chunk::<8>()?;
+        let (ended, rest) = rest.split_first_chunk::<8>()?;
+        let (flags, rest) = rest.split_first()?;
+        let (key, payload) = rest.split_first_chunk::<16>()?;
+        Some(Self {
+            origin: Origin {
+                writer: *writer,
+                sequence: i64::from_le_bytes(*sequence),
+            },
+            source_nanos: (flags & HAS_SOURCE != 0).then(|| i64::from_le_bytes(*source)),
+            key_hash: (flags & HAS_KEY != 0).then_some(*key),
+            status: Status(flags & 3),
+            ended_nanos: i64::from_le_bytes(*ended),
+            payload: Bytes::copy_from_slice(payload),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again_and_a_torn_head_is_not() {
+        let plain = StoredSample {
+            origin: Origin {
+                writer: [7; 16],
+                sequence: 1 << 40,
+            },
+            source_nanos: None,
+            key_hash: None,
+            status: Status::ALIVE,
+            ended_nanos: 0,
+            payload: Bytes::from_static(b"abc"),
+        };
+        let ended = StoredSample {
+            source_nanos: Some(-5),
+            key_hash: Some([9; 16]),
+            status: Status(3),
+            ended_nanos: i64::MAX,
+            payload: Bytes::new(),
+            ..plain.clone()
+        };
+        for sample in [plain, ended] {
+            let bytes = sample.encode();
+            assert_eq!(bytes.len() as u64, sample.weight());
+            assert_eq!(StoredSample::decode(&bytes), Some(sample));
+            assert_eq!(StoredSample::decode(&bytes[..HEAD_BYTES - 1]), None);
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! A publisher's store: samples wait in memory until the storing thread has
+//! written them, all that wait at once.
+//!
+//! What is promised: a sample counts as stored when its batch is committed.
+//! With [`Safety::Process`] the system has it then, and no end of the process
+//! takes it away; with [`Safety::Disk`] the disk has it. A process killed
+//! before loses what waited, and nothing else.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::error::StoreError;
+use crate::file::StoreFile;
+use crate::index::NoRoom;
+use crate::location::file_name;
+use crate::retention::{Depth, Retention};
+use crate::sample::StoredSample;
+use crate::thread::Storing;
+
+/// Bytes that may wait for the disk, per store. Beyond it a KEEP_LAST store
+/// lets go of the oldest that waits, a KEEP_ALL store takes no new one; both
+/// say so.
+pub const WAITING_BYTES_MAX: u64 = 64 << 20;
+
+/// What a stored sample outlives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Safety {
+    /// The process, however it ends. The file is synced only when it is
+    /// closed: a power cut may take all of it.
+    Process,
+    /// A power cut too: every batch is synced to the disk (`fdatasync`).
+    Disk,
+}
+
+/// What a store is opened with.
+#[derive(Clone, Debug)]
+pub struct StoreSpec {
+    /// The folder of its file; made if need be.
+    pub folder: PathBuf,
+    /// Its name there, see [`file_name`].
+    pub name: String,
+    /// The topic, kept to recognise it.
+    pub topic: String,
+    /// The type, kept to recognise it.
+    pub type_name: String,
+    /// What it keeps.
+    pub retention: Retention,
+    /// What its samples outlive.
+    pub safety: Safety,
+    /// The largest its file may grow, bytes; `u64::MAX` for no limit but the
+    /// disk's.
+    pub file_bytes_max: u64,
+}
+
+impl StoreSpec {
+    /// The file. An empty name, which opening refuses, is the folder itself.
+    pub fn path(&self) -> PathBuf {
+        match file_name(&self.name) {
+            Ok(file) => self.folder.join(file),
+            Err(_) => self.folder.clone(),
+        }
+    }
+}
+
+/// Samples that were published and are not, or not yet, in the store.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Loss {
+    /// Samples that will not be stored, since the store was opened.
+    pub total: u64,
+    /// Samples that wait for the disk.
+    pub waiting: usize,
+    /// Why, with the file and the way out.
+    pub reason: String,
+}
+
+/// Totals of a store.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StoreCounts {
+    /// Samples in the file now.
+    pub kept: usize,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Samples that wait for the disk.
+    pub waiting: usize,
+    /// Samples not stored for lack of room, since it was opened.
+    pub not_stored: u64,
+}
+
+/// See the module's description. Closed when dropped, which waits for the disk.
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Store")
+            .field(&self.inner.spec.path())
+            .finish()
+    }
+}
+
+pub(crate) struct Inner {
+    spec: StoreSpec,
+    storing: &'static Storing,
+    waiting: Mutex<Waiting>,
+    /// Signalled when a batch is done.
+    done: Condvar,
+    /// Held while a batch is written; `None` when it has to be opened anew.
+    file: Mutex<Option<StoreFile>>,
+    on_loss: Box<dyn Fn(Loss) + Send + Sync>,
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.spec.fmt(f)
+    }
+}
+
+#[derive(Default)]
+struct Waiting {
+    samples: VecDeque<StoredSample>,
+    bytes: u64,
+    /// A batch is being written.
+    writing: bool,
+    /// The storing thread knows, or will come by itself.
+    scheduled: bool,
+    closed: bool,
+    /// The disk refused, and that has been told.
+    failing: bool,
+    counts: StoreCounts,
+}
+
+impl Store {
+    /// Opens or makes the store; what it holds comes along, oldest first.
+    /// Blocks for the disk. `wall_nanos`: the wall clock, for the clean-up
+    /// delay. `on_loss` is called, under no lock, by whoever finds out: at
+    /// most once per batch.
+    ///
+    /// # Errors
+    /// See [`StoreError`]. The file is left as it is then.
+    pub fn open(
+        spec: StoreSpec,
+        wall_nanos: i64,
+        on_loss: impl Fn(Loss) + Send + Sync + 'static,
+    ) -> Result<(Self, Vec<StoredSample>), StoreError> {
+        file_name(&spec.name)?;
+        let storing = Storing::of_process().map_err(|e| StoreError::Thread(Arc::new(e)))?;
+        let (file, samples) = StoreFile::open(&spec, wall_nanos)?;
+        let mut waiting = Waiting::default();
+        waiting.counts.kept = file.samples();
+        waiting.counts.bytes = file.bytes();
+        let inner = Arc::new(Inner {
+            spec,
+            storing,
+            waiting: Mutex::new(waiting),
+            done: Condvar::new(),
+            file: Mutex::new(Some(file)),
+            on_loss: Box::new(on_loss),
+        });
+        Ok((Self { inner }, samples))
+    }
+
+    /// Has a sample stored soon. Never waits for the disk: it costs a lock, a
+    /// place in a queue and, when the storing thread sleeps, waking it.
+    pub fn put(&self, sample: StoredSample) {
+        self.inner.put(sample);
+    }
+
+    /// The file.
+    pub fn path(&self) -> PathBuf {
+        self.inner.spec.path()
+    }
+
+    /// The totals.
+    pub fn counts(&self) -> StoreCounts {
+        let waiting = self.inner.waiting.lock();
+        StoreCounts {
+            waiting: waiting.samples.len(),
+            ..waiting.counts
+        }
+    }
+
+    /// Waits until nothing waits for the disk, at most `timeout`; whether
+    /// that is so and nothing was refused.
+    pub fn wait_until_stored(&self, timeout: Duration) -> bool {
+        let mut waiting = self.inner.waiting.lock();
+        let busy = |w: &mut Waiting| !w.samples.is_empty() || w.writing;
+        let in_time = !self
+            .inner
+            .done
+            .wait_while_for(&mut waiting, busy, timeout)
+            .timed_out();
+        in_time && waiting.counts.not_stored == 0
+    }
+
+    /// Writes out what waits and lets go of the file. Blocks for the disk;
+    /// what is put later is not stored.
+    pub fn close(&self) {
+        self.inner.close();
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Inner {
+    fn put(self: &Arc<Self>, sample: StoredSample) {
+        let mut waiting = self.waiting.lock();
+        if waiting.closed {
+            return;
+        }
+        let weight = sample.weight();
+        let lost = match self.spec.retention.depth {
+            Depth::KeepLast(_) => waiting.make_room(&self.spec.retention, &sample),
+            Depth::KeepAll if waiting.bytes.saturating_add(weight) > WAITING_BYTES_MAX => {
+                waiting.counts.not_stored += 1;
+                drop(waiting);
+                self.tell_overrun();
+                return;
+            }
+            Depth::KeepAll => 0,
+        };
+        waiting.counts.not_stored += lost;
+        waiting.bytes = waiting.bytes.saturating_add(weight);
+        waiting.samples.push_back(sample);
+        let wake = !std::mem::replace(&mut waiting.scheduled, true);
+        drop(waiting);
+        if wake {
+            self.storing.schedule(self.clone());
+        }
+        if lost > 0 {
+            self.tell_overrun();
+        }
+    }
+
+    /// Writes what waits as one batch. False if the disk refused: it is to be
+    /// asked again.
+    pub(crate) fn write_out(&self) -> bool {
+        // Before the queue, so that batches keep their order.
+        let mut file = self.file.lock();
+        let mut waiting = self.waiting.lock();
+        if waiting.closed && waiting.samples.is_empty() {
+            return true;
+        }
+        let batch: Vec<StoredSample> = std::mem::take(&mut waiting.samples).into();
+        waiting.bytes = 0;
+        waiting.scheduled = false;
+        waiting.writing = true;
+        drop(waiting);
+
+        let result = self.commit(&mut file, &batch);
+        let kept = file.as_ref().map(|f| (f.samples(), f.bytes()));
+        drop(file);
+
+        let mut waiting = self.waiting.lock();
+        waiting.writing = false;
+        if let Some((kept, bytes)) = kept {
+            waiting.counts.kept = kept;
+            waiting.counts.bytes = bytes;
+        }
+        let was_failing = std::mem::replace(&mut waiting.failing, result.is_err());
+        let reason = match &result {
+            Ok(refused) => {
+                waiting.counts.not_stored += refused.len() as u64;
+                refused.first().map(|no_room| self.full_text(*no_room))
+            }
+            Err(error) => {
+                let weight: u64 = batch.iter().map(StoredSample::weight).sum();
+                waiting.bytes = waiting.bytes.saturating_add(weight);
+                for sample in batch.into_iter().rev() {
+                    waiting.samples.push_front(sample);
+                }
+                waiting.scheduled = true;
+                (!was_failing)
+                    .then(|| format!("{error}; samples wait for it, live traffic goes on"))
+            }
+        };
+        let closed = waiting.closed;
+        let loss = reason.map(|reason| Loss {
+            total: waiting.counts.not_stored,
+            waiting: waiting.samples.len(),
+            reason,
+        });
+        drop(waiting);
+        self.done.notify_all();
+        if let Some(loss) = loss {
+            (self.on_loss)(loss);
+        }
+        result.is_ok() || closed
+    }
+
+    fn commit(
+        &self,
+        file: &mut Option<StoreFile>,
+        batch: &[StoredSample],
+    ) -> Result<Vec<NoRoom>, StoreError> {
+        let (mut open, missing) = match file.take() {
+            Some(open) => (open, batch),
+            None => {
+                // The last commit may have come through, for all its error.
+                let (open, known) = StoreFile::open(&self.spec, i64::MIN)?;
+                let is_known = |s: &&StoredSample| known.iter().any(|k| k.origin == s.origin);
+                let there = batch
+                    .iter()
+                    .rposition(|s| is_known(&s))
+                    .map_or(0, |at| at + 1);
+                (open, batch.get(there..).unwrap_or_default())
+            }
+        };
+        let refused = open.commit(missing)?;
+        *file = Some(open);
+        Ok(refused)
+    }
+
+    fn close(&self) {
+        let mut waiting = self.waiting.lock();
+        if std::mem::replace(&mut waiting.closed, true) {
+            return;
+        }
+        drop(waiting);
+        self.write_out();
+        let mut file = self.file.lock();
+        *file = None;
+        let mut waiting = self.waiting.lock();
+        let lost = waiting.samples.len();
+        waiting.samples.clear();
+        waiting.counts.not_stored += lost as u64;
+        if lost > 0 {
+            tracing::warn!(
+                "store {}: {lost} samples could not be stored before it was closed",
+                self.spec.path().display()
+            );
+        }
+        drop(waiting);
+        self.done.notify_all();
+    }
+
+    fn tell_overrun(&self) {
+        let waiting = self.waiting.lock();
+        let loss = Loss {
+            total: waiting.counts.not_stored,
+            waiting: waiting.samples.len(),
+            reason: format!(
+                "store {}: the disk does not keep up, {} MiB wait for it; publish less, keep \
+                 fewer samples, or use a faster disk",
+                self.spec.path().display(),
+                WAITING_BYTES_MAX >> 20
+            ),
+        };
+        drop(waiting);
+        (self.on_loss)(loss);
+    }
+
+    fn full_text(&self, no_room: NoRoom) -> String {
+        let retention = &self.spec.retention;
+        let limit = match no_room {
+            NoRoom::Samples => format!("{} samples", retention.samples_max()),
+            NoRoom::Instances => format!("{} instances", retention.instances_max),
+            NoRoom::SamplesOfInstance => {
+                format!(
+                    "{} samples of one instance",
+                    retention.samples_per_instance_max
+                )
+            }
+            NoRoom::Bytes => format!("{} bytes", retention.bytes_max),
+        };
+        format!(
+            "store {} is full: its limit is {limit}; raise the durability service's resource \
+             limits or PTEROS_STORE_BYTES, or keep the last samples only",
+            self.spec.path().display()
+        )
+    }
+}
+
+impl Waiting {
+    /// Lets go of what a KEEP_LAST store would replace anyway; returns how
+    /// many may have been wanted.
+    fn make_room(&mut self, retention: &Retention, sample: &StoredSample) -> u64 {
+        let (depth, _) = retention.per_instance();
+        if sample.key_hash.is_none() {
+            while self.samples.len() >= depth && self.pop() {}
+        }
+        let mut lost = 0;
+        while self.bytes.saturating_add(sample.weight()) > WAITING_BYTES_MAX && self.pop() {
+            lost += 1;
+        }
+        lost
+    }
+
+    fn pop(&mut self) -> bool {
+        let Some(oldest) = self.samples.pop_front() else {
+            return false;
+        };
+        self.bytes = self.bytes.saturating_sub(oldest.weight());
+        true
+    }
+}
