@@ -18,6 +18,19 @@ pub struct TypeDescription {
     pub referenced: Vec<IndividualTypeDescription>,
 }
 
+/// How a type may evolve (XTypes 1.3 §7.2.4.2).
+///
+/// Mutable types, whose members travel with their numbers, are not spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Extensibility {
+    /// Not at all; what ROS 2's types are.
+    #[default]
+    Final,
+    /// Members may be added at the end: XCDR2 then puts the structure's size
+    /// before it, and a reader skips or fills in what the other side lacks.
+    Appendable,
+}
+
 /// One type's name and fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndividualTypeDescription {

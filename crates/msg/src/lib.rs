@@ -6,6 +6,7 @@
 //! - [`describe`]: what a type is made of, as `type_description_interfaces` says
 //! - [`schema`]: `.msg`, `.srv` and `.action` files
 //! - [`library`]: a set of definitions and all types that follow from them
+//! - [`key`]: what tells a topic's instances apart, and its hash
 //! - [`hash`]: RIHS01, the fingerprint of a type
 //! - [`generate`]: definitions to Rust text
 //! - [`dynamic`]: messages whose type is known at run time only; YAML, JSON, CSV
@@ -29,6 +30,7 @@ pub mod dynamic;
 pub mod folder;
 pub mod generate;
 pub mod hash;
+pub mod key;
 pub mod library;
 pub mod message;
 #[allow(unsafe_code, reason = "the one file that sees numbers as bytes")]
@@ -36,4 +38,6 @@ pub mod plain;
 pub mod schema;
 
 pub use cdr::{Representation, from_payload, to_payload};
+pub use describe::Extensibility;
+pub use key::{KeyHash, KeyReader};
 pub use message::{Action, BoundError, Decode, Encode, Message, Service, WString};

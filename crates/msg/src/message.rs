@@ -4,9 +4,10 @@
 //! Also the two spellings of a type's name: ROS's `std_msgs/msg/String` and
 //! DDS's `std_msgs::msg::dds_::String_` (ROS 2's topic and service name
 //! mapping design), and `WString`, since Rust has no UTF-16 string.
+//! What a key is for stands in [`key`](crate::key).
 
 use crate::cdr::{DecodeError, Decoder, Encoder};
-use crate::describe::TypeDescription;
+use crate::describe::{Extensibility, TypeDescription};
 use crate::hash::TypeHash;
 use alloc::format;
 use alloc::string::String;
@@ -20,6 +21,11 @@ pub trait Encode {
     /// Cannot fail: a fixed buffer that is too small only counts on, see
     /// [`Encoder::finish`].
     fn encode(&self, out: &mut Encoder<'_>);
+
+    /// How the value's type may evolve, which decides its encapsulation.
+    fn extensibility(&self) -> Extensibility {
+        Extensibility::Final
+    }
 }
 
 /// Reads itself from CDR.
@@ -36,6 +42,19 @@ pub trait Message:
     const TYPE_NAME: &'static str;
     /// The RIHS01 hash that ROS 2 announces for the type.
     const TYPE_HASH: TypeHash;
+    /// How the type may evolve; ROS 2's own types are final.
+    const EXTENSIBILITY: Extensibility = Extensibility::Final;
+    /// Whether the type has a key, and so a topic of it instances.
+    const KEYED: bool = false;
+    /// The most bytes that a key takes as it enters the key hash; `usize::MAX`
+    /// where nothing bounds it, 0 without a key.
+    const KEY_BYTES_MAX: usize = 0;
+
+    /// The type's name in DDS: ROS's mapping, unless the definition names
+    /// another (`@dds_name`).
+    fn dds_type_name() -> String {
+        dds_type_name(Self::TYPE_NAME)
+    }
 
     /// The type's fields and all types it refers to; built on first use.
     fn type_description() -> &'static TypeDescription;
@@ -45,6 +64,19 @@ pub trait Message:
     /// Publishing calls it; types without bounds keep this default.
     fn check_bounds(&self) -> Result<(), BoundError> {
         Ok(())
+    }
+
+    /// Writes the key members alone, in order (XTypes 1.3 §7.6.8); nothing
+    /// without a key.
+    fn encode_key(&self, out: &mut Encoder<'_>) {
+        let _ = out;
+    }
+
+    /// Reads what [`encode_key`](Self::encode_key) wrote; all other fields
+    /// have their default. Reads nothing without a key.
+    fn decode_key(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let _ = input;
+        Ok(Self::default())
     }
 }
 

@@ -27,8 +27,27 @@ pub struct Decoder<'a> {
     align_mask: usize,
     representation: Representation,
     swap: bool,
-    delimited: bool,
+    /// Which structures have their size before them.
+    delimits: Delimits,
+    /// The end of all data, and how many bytes before it are padding.
+    end: usize,
+    padding: u8,
     depth: u8,
+}
+
+/// Which structures have their size before them (DHEADER).
+#[derive(Clone, Copy, PartialEq)]
+enum Delimits {
+    /// None: XCDR1, and keys on their way into a hash.
+    Nothing,
+    /// Those declared appendable; the header speaks for the outermost.
+    Appendable {
+        /// What the header says.
+        outermost: bool,
+    },
+    /// All: the sender takes for appendable what is final here, and so
+    /// presumably the types inside.
+    Everything,
 }
 
 /// An open collection or structure; hand it to the method that closes it.
@@ -59,9 +78,22 @@ impl<'a> Decoder<'a> {
             },
             representation: header.representation,
             swap: header.endian != Endian::NATIVE,
-            delimited: header.delimited,
+            delimits: match header.representation {
+                Representation::Xcdr1 => Delimits::Nothing,
+                Representation::Xcdr2 => Delimits::Appendable {
+                    outermost: header.delimited,
+                },
+            },
+            end: data.len(),
+            padding: header.padding,
             depth: 0,
         }
+    }
+
+    /// Reads what [`Encoder::undelimited`](super::Encoder::undelimited) wrote.
+    pub fn undelimited(mut self) -> Self {
+        self.delimits = Delimits::Nothing;
+        self
     }
 
     /// Bytes consumed since the end of the header.
@@ -80,20 +112,62 @@ impl<'a> Decoder<'a> {
         self.representation
     }
 
-    /// Enters a structure: counts depth, reads its size in delimited data.
+    /// Enters a final structure: counts depth.
+    ///
+    /// Where the header says that the outermost structure is appendable, its
+    /// sender knows another extensibility than we do: sizes are then expected
+    /// before all structures.
     #[inline]
     pub fn begin_struct(&mut self) -> Result<DecoderScope<'a>, DecodeError> {
+        let outermost = self.begin_any()?;
+        if outermost && self.delimits == (Delimits::Appendable { outermost: true }) {
+            self.delimits = Delimits::Everything;
+        }
+        match self.delimits {
+            Delimits::Everything => self.begin_sized(),
+            _ => Ok(DecoderScope { outer: None }),
+        }
+    }
+
+    /// Enters an appendable structure: counts depth, reads its size where
+    /// there is one. Leave it with [`Self::end_struct`].
+    ///
+    /// The outermost has a size if the header says so, inner ones in XCDR2.
+    #[inline]
+    pub fn begin_appendable(&mut self) -> Result<DecoderScope<'a>, DecodeError> {
+        let is_outermost = self.begin_any()?;
+        match self.delimits {
+            Delimits::Nothing => Ok(DecoderScope { outer: None }),
+            Delimits::Appendable { outermost: false } if is_outermost => {
+                Ok(DecoderScope { outer: None })
+            }
+            _ => self.begin_sized(),
+        }
+    }
+
+    /// Whether more members follow in an appendable structure. If not, its
+    /// sender knows fewer than we do, and the rest keep their defaults.
+    ///
+    /// Without sizes, in XCDR1, only the end of the payload can tell.
+    #[inline]
+    pub fn has_more(&self) -> bool {
+        let padding = match self.data.len() == self.end {
+            true => usize::from(self.padding),
+            false => 0,
+        };
+        self.remaining() > padding
+    }
+
+    /// Counts depth; true for the outermost structure.
+    #[inline]
+    fn begin_any(&mut self) -> Result<bool, DecodeError> {
         if self.depth >= DEPTH_MAX {
             return Err(DecodeError::TooDeep {
                 offset: self.position,
             });
         }
         self.depth += 1;
-        if self.delimited {
-            self.begin_sized()
-        } else {
-            Ok(DecoderScope { outer: None })
-        }
+        Ok(self.depth == 1)
     }
 
     /// Leaves it; members that only the sender knows are skipped.

@@ -10,6 +10,7 @@
 //! 0x0003, 0x000a, 0x000b) carry mutable types, which ROS 2 does not have.
 
 use super::{DecodeError, Decoder, Encoder, TooSmall};
+use crate::describe::Extensibility;
 use crate::message::{Decode, Encode};
 use alloc::vec::Vec;
 
@@ -51,7 +52,8 @@ pub struct Encapsulation {
     pub representation: Representation,
     /// Byte order of what follows.
     pub endian: Endian,
-    /// Every structure has a size before it (D_CDR2); read, never written.
+    /// The outermost structure has its size before it (D_CDR2): an appendable
+    /// type in XCDR2.
     pub delimited: bool,
     /// Bytes at the end that belong to no value, 0 to 3.
     pub padding: u8,
@@ -65,6 +67,22 @@ impl Encapsulation {
             endian,
             delimited: false,
             padding: 0,
+        }
+    }
+
+    /// The encoding of a value of such a type: appendable types are delimited
+    /// in XCDR2 (XTypes 1.3 §7.6.3.1.2, table 60).
+    pub const fn of(
+        representation: Representation,
+        extensibility: Extensibility,
+        endian: Endian,
+    ) -> Self {
+        Self {
+            delimited: matches!(
+                (representation, extensibility),
+                (Representation::Xcdr2, Extensibility::Appendable)
+            ),
+            ..Self::plain(representation, endian)
         }
     }
 
@@ -131,7 +149,7 @@ pub fn to_payload_in<M: Encode + ?Sized>(
     mut payload: Vec<u8>,
 ) -> Vec<u8> {
     payload.clear();
-    let mut header = Encapsulation::plain(representation, Endian::Little);
+    let mut header = Encapsulation::of(representation, message.extensibility(), Endian::Little);
     payload.extend_from_slice(&header.to_bytes());
     message.encode(&mut Encoder::to_vec(
         &mut payload,
@@ -167,7 +185,7 @@ pub fn to_payload_slice<M: Encode + ?Sized>(
         return Err(TooSmall { needed });
     };
     padding.fill(0);
-    let mut header = Encapsulation::plain(representation, Endian::Little);
+    let mut header = Encapsulation::of(representation, message.extensibility(), Endian::Little);
     header.padding = padding_of(len);
     *start = header.to_bytes();
     Ok(needed)

@@ -21,6 +21,8 @@ pub struct Encoder<'a> {
     len: usize,
     align_mask: usize,
     representation: Representation,
+    /// Whether appendable structures have their size before them.
+    delimits: bool,
     swap: bool,
 }
 
@@ -44,7 +46,8 @@ impl fmt::Display for TooSmall {
 
 impl core::error::Error for TooSmall {}
 
-/// An open XCDR2 collection; hand it to [`Encoder::end_collection`].
+/// An open XCDR2 collection or appendable structure; hand it to the method
+/// that closes it.
 #[must_use]
 pub struct EncoderScope {
     /// Where the size stands, counted as `Encoder::len`; none in XCDR1.
@@ -79,8 +82,16 @@ impl<'a> Encoder<'a> {
                 Representation::Xcdr2 => 3,
             },
             representation,
+            delimits: representation == Representation::Xcdr2,
             swap: endian != Endian::NATIVE,
         }
+    }
+
+    /// Writes appendable structures as if they were final: no size before
+    /// them. That is how a key enters its hash (XTypes 1.3 §7.6.8.4).
+    pub fn undelimited(mut self) -> Self {
+        self.delimits = false;
+        self
     }
 
     /// Bytes written so far, or that would have been.
@@ -221,6 +232,25 @@ impl<'a> Encoder<'a> {
         let scope = self.begin_collection();
         self.sequence_len(values.len());
         values.iter().for_each(|value| value.encode(self));
+        self.end_collection(scope);
+    }
+
+    /// Opens an appendable structure: XCDR2 has its size before it (DHEADER,
+    /// XTypes 1.3 §7.4.3.4.2).
+    #[inline]
+    pub fn begin_appendable(&mut self) -> EncoderScope {
+        match self.delimits {
+            true => self.begin_collection(),
+            false => EncoderScope { size_at: None },
+        }
+    }
+
+    /// Closes it: fills in the size.
+    ///
+    /// # Panics
+    /// As [`Self::end_collection`].
+    #[inline]
+    pub fn end_appendable(&mut self, scope: EncoderScope) {
         self.end_collection(scope);
     }
 
