@@ -264,6 +264,7 @@ fn change(payload: &Bytes, source: Option<Timestamp>) -> NewChange {
         related: None,
         key_hash: None,
         only_for: None,
+        mark: None,
     }
 }
 

@@ -6,11 +6,13 @@
 //! The first accepted fragment fixes total and fragment size; later ones that
 //! disagree are refused.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 
 use crate::history::ChangeKind;
 use crate::interval::{IntervalSet, Run};
+use crate::mark::Mark;
 use crate::seq::{SampleIdentity, SequenceNumber};
 use crate::time::Timestamp;
 
@@ -49,13 +51,15 @@ impl Default for DefragLimits {
 }
 
 /// What belongs to a sample besides its payload.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct SampleHead {
     pub sequence: SequenceNumber,
     pub kind: ChangeKind,
     pub source_timestamp: Option<Timestamp>,
     pub key_hash: Option<[u8; 16]>,
     pub related: Option<SampleIdentity>,
+    /// A peer may send it with the first fragment alone.
+    pub mark: Option<Box<Mark>>,
 }
 
 /// Consecutive fragments as one DATA_FRAG carries them.
@@ -204,7 +208,14 @@ impl Defragmenter {
             return Assembly::TooLarge;
         }
         let at = match found {
-            Ok(at) => at,
+            Ok(at) => {
+                if let Some(partial) = self.partials.get_mut(at)
+                    && partial.head.mark.is_none()
+                {
+                    partial.head.mark = head.mark;
+                }
+                at
+            }
             Err(at) => match self.begin(at, head, fragments) {
                 Ok(at) => at,
                 Err(refused) => return refused,
@@ -378,6 +389,7 @@ mod tests {
             source_timestamp: None,
             key_hash: None,
             related: None,
+            mark: None,
         }
     }
 

@@ -5,10 +5,12 @@
 //! within their instance); absent means irrelevant, and readers are told by
 //! GAP. Payloads are shared, never copied.
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 
 use crate::id::Guid;
+use crate::mark::Mark;
 use crate::seq::{SampleIdentity, SequenceNumber};
 use crate::time::{Instant, Timestamp};
 
@@ -47,6 +49,9 @@ pub struct CacheChange {
     /// When its lifespan ends; [`Instant::FAR_FUTURE`] if never. Counted from
     /// reception, so wall clocks that differ do no harm.
     pub expires_at: Instant,
+    /// Its coherent set and its place in its publisher, for readers whose
+    /// PRESENTATION asks for them. One that is no sample has no payload.
+    pub mark: Option<Box<Mark>>,
 }
 
 /// One change as the writer keeps it.
@@ -62,6 +67,8 @@ pub(crate) struct Change {
     pub only_for: Option<Guid>,
     /// When its lifespan ends.
     pub expires_at: Instant,
+    /// Its coherent set and its place in its publisher.
+    pub mark: Option<Box<Mark>>,
     /// Fixed when it is first sent, so that fragments repaired later mean the
     /// same bytes to every reader. Zero until then.
     pub fragment_size: u16,
@@ -71,6 +78,11 @@ impl Change {
     /// What it weighs against the byte limits.
     pub fn weight(&self) -> usize {
         self.payload.len().saturating_add(Self::OVERHEAD_BYTES)
+    }
+
+    /// Whether it ends a coherent set and is no sample.
+    pub fn is_end(&self) -> bool {
+        self.mark.as_ref().is_some_and(|mark| mark.ends())
     }
 
     /// Bookkeeping of one change, counted so that empty samples have a weight.
@@ -86,11 +98,21 @@ pub(crate) struct History {
     instances: BTreeMap<[u8; 16], VecDeque<SequenceNumber>>,
     /// Changes that are not `Alive`.
     endings: usize,
+    /// Ends of coherent sets: they are no samples.
+    ends: usize,
 }
 
 impl History {
-    pub fn len(&self) -> usize {
-        self.changes.len()
+    /// How many of the changes are samples and endings of instances.
+    pub fn samples(&self) -> usize {
+        self.changes.len().saturating_sub(self.ends)
+    }
+
+    /// The oldest end of a coherent set, when `max` are kept.
+    pub fn excess_end(&self, max: usize) -> Option<SequenceNumber> {
+        let mut changes = self.changes.iter();
+        let oldest = || changes.find(|change| change.is_end());
+        (self.ends >= max).then(oldest)?.map(|end| end.sequence)
     }
 
     pub fn bytes(&self) -> usize {
@@ -119,6 +141,7 @@ impl History {
         );
         self.bytes = self.bytes.saturating_add(change.weight());
         self.endings += usize::from(change.kind != ChangeKind::Alive);
+        self.ends += usize::from(change.is_end());
         if let Some(key) = change.key_hash {
             self.instances
                 .entry(key)
@@ -160,8 +183,13 @@ impl History {
         self.changes.get(at)
     }
 
-    /// The number with which the last `count` changes begin.
+    /// The number with which the last `count` samples begin.
     pub fn start_of_last(&self, count: usize) -> Option<SequenceNumber> {
+        if self.ends > 0 {
+            let samples = self.changes.iter().filter(|change| !change.is_end());
+            let skipped = self.samples().saturating_sub(count);
+            return samples.map(|change| change.sequence).nth(skipped);
+        }
         let at = self.changes.len().saturating_sub(count);
         self.changes.get(at).map(|change| change.sequence)
     }
@@ -185,6 +213,7 @@ impl History {
     fn forget(&mut self, change: &Change) {
         self.bytes = self.bytes.saturating_sub(change.weight());
         self.endings -= usize::from(change.kind != ChangeKind::Alive);
+        self.ends -= usize::from(change.is_end());
         let Some(key) = change.key_hash else {
             return;
         };
@@ -217,6 +246,7 @@ mod tests {
             key_hash: None,
             only_for: None,
             expires_at: Instant::FAR_FUTURE,
+            mark: None,
             fragment_size: 0,
         }
     }

@@ -75,6 +75,10 @@ impl EntityId {
     pub const KIND_READER_NO_KEY: u8 = 0x04;
     /// Kind byte of a user writer with key.
     pub const KIND_WRITER_WITH_KEY: u8 = 0x02;
+    /// Kind byte of a user's group of writers: a DDS publisher.
+    pub const KIND_WRITER_GROUP: u8 = 0x08;
+    /// Kind byte of a user's group of readers: a DDS subscriber.
+    pub const KIND_READER_GROUP: u8 = 0x09;
     /// Kind byte of a user reader with key.
     pub const KIND_READER_WITH_KEY: u8 = 0x07;
 

@@ -17,6 +17,7 @@ pub mod history;
 pub mod id;
 pub mod interval;
 pub mod locator;
+pub mod mark;
 pub mod matching;
 pub mod outbox;
 pub mod participant;

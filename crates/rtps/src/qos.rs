@@ -176,6 +176,23 @@ pub struct Presentation {
     pub ordered: bool,
 }
 
+impl Presentation {
+    /// Whether what several writers of one publisher write is one whole.
+    pub fn is_of_group(&self) -> bool {
+        self.access_scope >= 2
+    }
+
+    /// Whether the changes of several writers are seen in their order.
+    pub fn orders_group(&self) -> bool {
+        self.ordered && self.is_of_group()
+    }
+
+    /// Whether samples may have to wait for others before they are seen.
+    pub fn holds_samples(&self) -> bool {
+        self.coherent || self.orders_group()
+    }
+}
+
 /// DURABILITY_SERVICE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DurabilityService {

@@ -99,6 +99,7 @@ mod tests {
             key_hash: None,
             related: None,
             expires_at: Instant::FAR_FUTURE,
+            mark: None,
         }
     }
 

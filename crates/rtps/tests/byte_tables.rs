@@ -241,7 +241,7 @@ fn a_disposal_carries_status_and_key_hash() {
         inline_qos: InlineQosHead {
             status_info: Some(StatusInfo::DISPOSED_UNREGISTERED),
             key_hash: Some(PEER.with(EntityId::PARTICIPANT).to_bytes()),
-            related: None,
+            ..InlineQosHead::NONE
         },
         key_only: false,
     };

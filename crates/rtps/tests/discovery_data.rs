@@ -123,6 +123,11 @@ fn every_policy_survives() {
         multicast: vec![Locator::udp_v4([239, 255, 0, 2], 7401)],
         max_serialized_size: Some(24),
         type_information: Some(Bytes::from_static(&[1, 2, 3, 4])),
+        group: Some(
+            WRITER
+                .prefix
+                .with(EntityId::new([0, 0, 7], EntityId::KIND_WRITER_GROUP)),
+        ),
         ..EndpointData::new(
             WRITER,
             "rt/chatter",

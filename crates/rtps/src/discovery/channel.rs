@@ -110,6 +110,7 @@ impl Channel {
             related: None,
             key_hash: Some(key),
             only_for: None,
+            mark: None,
         };
         // Keep-last per key never blocks and discovery data is far below the
         // size limit, so refusal would be our bug; a peer must not see a panic.

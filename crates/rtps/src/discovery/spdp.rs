@@ -124,7 +124,7 @@ pub(crate) fn goodbye_head(sequence: SequenceNumber, participant: Guid) -> DataH
         inline_qos: InlineQosHead {
             status_info: Some(StatusInfo::DISPOSED_UNREGISTERED),
             key_hash: Some(participant.to_bytes()),
-            related: None,
+            ..InlineQosHead::NONE
         },
         key_only: true,
         ..head(sequence)

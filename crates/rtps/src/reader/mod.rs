@@ -11,6 +11,7 @@ mod config;
 mod event;
 mod proxy;
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -22,6 +23,7 @@ use crate::defrag::{Assembly, Fragments, SampleHead};
 use crate::history::{CacheChange, ChangeKind};
 use crate::id::{Guid, GuidPrefix};
 use crate::locator::Route;
+use crate::mark::{Mark, MarkKind};
 use crate::qos::{Durability, EndpointQos, Liveliness, Ownership};
 use crate::receiver::Source;
 use crate::seq::SequenceNumber;
@@ -188,9 +190,13 @@ impl Reader {
             self.stats.duplicates += 1;
             return;
         }
-        let head = head_of(data.sequence, source, &data.inline_qos);
+        let mut head = head_of(data.sequence, source, &data.inline_qos);
         let is_nothing = data.payload.is_empty() && head.kind == ChangeKind::Alive;
-        if is_nothing || data.inline_qos.not_understood().is_some() {
+        if self.config.qos.presentation.holds_samples() {
+            head.mark = Mark::read(&data.inline_qos, is_nothing).map(Box::new);
+        }
+        let is_told = !is_nothing || head.mark.is_some();
+        if !is_told || data.inline_qos.not_understood().is_some() {
             // Neither data nor key nor ending (the form in which filtered
             // samples are announced), or a parameter that forbids guessing.
             proxy.skip(data.sequence.0, data.sequence.0, &mut self.ready);
@@ -214,7 +220,10 @@ impl Reader {
             self.stats.duplicate_fragments += 1;
             return;
         }
-        let head = head_of(data.sequence, source, &data.inline_qos);
+        let mut head = head_of(data.sequence, source, &data.inline_qos);
+        if self.config.qos.presentation.holds_samples() {
+            head.mark = Mark::read(&data.inline_qos, false).map(Box::new);
+        }
         let fragments = Fragments {
             first: data.first_fragment.0,
             count: data.fragment_count,
@@ -255,7 +264,11 @@ impl Reader {
 
     /// Hands a whole sample to its proxy.
     fn take(&mut self, guid: Guid, head: SampleHead, payload: Bytes) {
-        if self.config.qos.ownership == Ownership::Shared {
+        let is_sample = head
+            .mark
+            .as_ref()
+            .is_none_or(|m| m.kind == MarkKind::Change);
+        if self.config.qos.ownership == Ownership::Shared && is_sample {
             self.note_update(self.clock);
         }
         let Some(proxy) = self.writers.get_mut(&guid) else {
@@ -270,6 +283,7 @@ impl Reader {
             key_hash: head.key_hash,
             related: head.related,
             expires_at: self.clock.after(proxy.lifespan),
+            mark: head.mark,
         };
         if proxy.reliable {
             match proxy.take_reliable(change, &mut self.ready) {
@@ -461,7 +475,11 @@ impl Reader {
                 self.stats.expired += 1;
                 continue;
             }
-            self.stats.delivered += 1;
+            let is_sample = change
+                .mark
+                .as_ref()
+                .is_none_or(|m| m.kind == MarkKind::Change);
+            self.stats.delivered += u64::from(is_sample);
             return Some(change);
         }
     }
@@ -547,6 +565,7 @@ fn head_of(sequence: SequenceNumber, source: &Source, inline_qos: &InlineQos<'_>
         source_timestamp: source.timestamp,
         key_hash: inline_qos.key_hash(),
         related: inline_qos.related_sample_identity(),
+        mark: None,
     }
 }
 

@@ -36,7 +36,8 @@ impl Start {
     fn of(reader: &EndpointQos, writer: &WriterProxyConfig) -> Self {
         let writer_keeps = writer.qos.durability >= Durability::TransientLocal;
         let reader_wants = reader.durability >= Durability::TransientLocal;
-        let keyed = writer.guid.entity.is_keyed();
+        // Ends of sets have numbers too: those of the last samples are not known.
+        let keyed = writer.guid.entity.is_keyed() || writer.qos.presentation.coherent;
         match (writer_keeps, reader_wants, reader.history) {
             (true, true, History::KeepLast(depth)) if !keyed => Self::Last(depth.max(1)),
             (true, false, _) if writer.vendor != VendorId::PTEROS => Self::News,

@@ -8,6 +8,7 @@ use super::parameter::{write_parameter, write_sentinel};
 use super::{Cursor, Parameters, WireError, pid};
 use crate::history::ChangeKind;
 use crate::id::Guid;
+use crate::mark::Mark;
 use crate::seq::{SampleIdentity, SequenceNumber};
 
 /// What a change did to its instance (§9.6.4.9). Always big endian.
@@ -125,6 +126,8 @@ pub struct InlineQosHead {
     /// The sample this one answers; written in both forms, since Fast DDS 2.6
     /// reads only its own and later ones only the standard one.
     pub related: Option<SampleIdentity>,
+    /// Its coherent set and its place in its publisher.
+    pub mark: Option<Mark>,
 }
 
 impl InlineQosHead {
@@ -133,6 +136,7 @@ impl InlineQosHead {
         status_info: None,
         key_hash: None,
         related: None,
+        mark: None,
     };
 
     /// Whether nothing is to be written.
@@ -155,6 +159,7 @@ impl InlineQosHead {
         if self.related.is_some() {
             size += 2 * (4 + 24);
         }
+        size += self.mark.as_ref().map_or(0, Mark::size_bytes);
         size
     }
 
@@ -176,6 +181,9 @@ impl InlineQosHead {
             ] {
                 write_sample_identity(out, id, related.writer, related.sequence);
             }
+        }
+        if let Some(mark) = &self.mark {
+            mark.write(out);
         }
         write_sentinel(out);
     }

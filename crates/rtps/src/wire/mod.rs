@@ -40,7 +40,9 @@ pub use secure::SecureKind;
 pub use submessage::{Submessage, SubmessageHeader};
 
 pub(crate) use info::{write_info_destination, write_info_timestamp};
-pub(crate) use parameter::{begin_parameter, end_parameter, write_parameter, write_sentinel};
+pub(crate) use parameter::{
+    begin_parameter, end_parameter, write_number, write_parameter, write_sentinel,
+};
 pub(crate) use submessage::{begin_submessage, end_submessage};
 
 use core::fmt;

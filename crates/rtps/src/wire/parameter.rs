@@ -3,7 +3,9 @@
 
 use alloc::vec::Vec;
 
+use super::number_set::write_sequence;
 use super::{Cursor, WireError};
+use crate::seq::SequenceNumber;
 
 /// One parameter.
 ///
@@ -112,6 +114,13 @@ pub(crate) fn write_parameter(out: &mut Vec<u8>, id: u16, value: &[u8]) {
     end_parameter(out, at);
 }
 
+/// Appends a parameter that is a sequence number.
+pub(crate) fn write_number(out: &mut Vec<u8>, id: u16, number: SequenceNumber) {
+    let at = begin_parameter(out, id);
+    write_sequence(out, number);
+    end_parameter(out, at);
+}
+
 /// Appends the sentinel.
 pub(crate) fn write_sentinel(out: &mut Vec<u8>) {
     write_parameter(out, pid::SENTINEL, &[]);
@@ -164,11 +173,18 @@ pub mod pid {
     pub const DEFAULT_MULTICAST_LOCATOR: u16 = 0x0048;
     pub const TRANSPORT_PRIORITY: u16 = 0x0049;
     pub const PARTICIPANT_GUID: u16 = 0x0050;
+    pub const GROUP_GUID: u16 = 0x0052;
+    pub const GROUP_ENTITYID: u16 = 0x0053;
+    pub const COHERENT_SET: u16 = 0x0056;
     pub const BUILTIN_ENDPOINT_SET: u16 = 0x0058;
     pub const PROPERTY_LIST: u16 = 0x0059;
     pub const ENDPOINT_GUID: u16 = 0x005a;
     pub const TYPE_MAX_SIZE_SERIALIZED: u16 = 0x0060;
     pub const ENTITY_NAME: u16 = 0x0062;
+    pub const GROUP_COHERENT_SET: u16 = 0x0063;
+    pub const GROUP_SEQ_NUM: u16 = 0x0064;
+    pub const WRITER_GROUP_INFO: u16 = 0x0065;
+    pub const SECURE_WRITER_GROUP_INFO: u16 = 0x0066;
     pub const KEY_HASH: u16 = 0x0070;
     pub const STATUS_INFO: u16 = 0x0071;
     pub const DATA_REPRESENTATION: u16 = 0x0073;

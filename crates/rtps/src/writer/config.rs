@@ -1,11 +1,13 @@
 //! What a writer is made with, what it is told of each reader, what it is
 //! given to write.
 
+use alloc::boxed::Box;
 use bytes::Bytes;
 
 use crate::history::ChangeKind;
 use crate::id::{Guid, VendorId};
 use crate::locator::Route;
+use crate::mark::Mark;
 use crate::qos::EndpointQos;
 use crate::seq::SampleIdentity;
 use crate::time::{Duration, Timestamp};
@@ -160,6 +162,17 @@ pub struct NewChange {
     pub key_hash: Option<[u8; 16]>,
     /// The only reader it is meant for; the others get a GAP.
     pub only_for: Option<Guid>,
+    /// Its coherent set and its place in its publisher. The end of a set has
+    /// no payload, takes no room that samples need, and goes only to readers
+    /// that ask for coherent access; the others get a GAP.
+    pub mark: Option<Box<Mark>>,
+}
+
+impl NewChange {
+    /// Whether it ends a coherent set and is no sample.
+    pub fn is_end(&self) -> bool {
+        self.mark.as_ref().is_some_and(|mark| mark.ends())
+    }
 }
 
 /// What discovery tells of a matched reader.

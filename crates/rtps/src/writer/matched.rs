@@ -117,6 +117,7 @@ impl Writer {
             group.unheard = 0;
             group.silence = None;
             group.start = i64::MAX;
+            group.hears_ends = false;
         }
         self.reliable_readers = 0;
         for reader in &self.readers {
@@ -132,6 +133,7 @@ impl Writer {
             group.reliable += usize::from(reader.reliable);
             group.unheard += usize::from(reader.is_unheard());
             group.start = group.start.min(reader.start);
+            group.hears_ends |= reader.hears_ends;
             self.reliable_readers += usize::from(reader.reliable);
         }
         let readers = &self.readers;

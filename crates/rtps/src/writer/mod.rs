@@ -36,6 +36,10 @@ use event::Events;
 use proxy::{Group, ReaderProxy};
 use transmit::Cursor;
 
+/// Ends of coherent sets kept beside the samples. The oldest goes when there are
+/// more: its set is then ended by what follows.
+const SET_ENDS_MAX: usize = 1_024;
+
 /// When to ask for acknowledgements that have not come.
 const TIMER_HEARTBEAT: usize = 0;
 /// When requests that came too soon after their answer are served.
@@ -226,7 +230,7 @@ impl Writer {
 
     /// Samples kept now.
     pub fn kept_count(&self) -> usize {
-        self.history.len()
+        self.history.samples()
     }
 
     /// The most memory its samples may take, bytes.
@@ -280,8 +284,12 @@ impl Writer {
         if keeps {
             self.make_room(now, &change)?;
         }
-        self.note_life(now);
-        self.stats.written += 1;
+        if change.is_end() {
+            self.note_alive(now);
+        } else {
+            self.note_life(now);
+            self.stats.written += 1;
+        }
         self.last = self.last.next();
         let sequence = self.last;
         if keeps {
@@ -323,12 +331,19 @@ impl Writer {
             key_hash: change.key_hash,
             only_for: change.only_for,
             expires_at,
+            mark: change.mark,
             fragment_size: 0,
         });
     }
 
     /// Frees a place for `change`, or says why there is none.
     fn make_room(&mut self, now: Instant, change: &NewChange) -> Result<(), WriteError> {
+        if change.is_end() {
+            if let Some(oldest) = self.history.excess_end(SET_ENDS_MAX) {
+                self.history.remove(oldest);
+            }
+            return Ok(());
+        }
         let bytes_max = self.config.limits.history_bytes_max;
         let weight = change.payload.len().saturating_add(Change::OVERHEAD_BYTES);
         let keep_all = self.is_keep_all();
@@ -348,7 +363,7 @@ impl Writer {
             None => self.depth.min(self.samples_max),
         };
         while let Some(first) = self.history.first()
-            && (self.history.len() >= samples_max
+            && (self.history.samples() >= samples_max
                 || self.history.bytes().saturating_add(weight) > bytes_max)
         {
             let sequence = first.sequence;
@@ -360,7 +375,7 @@ impl Writer {
                 self.blocked = true;
                 self.stats.blocked += 1;
                 return Err(WriteError::WouldBlock {
-                    samples: self.history.len(),
+                    samples: self.history.samples(),
                     samples_max,
                     bytes: self.history.bytes(),
                     bytes_max,
@@ -428,7 +443,7 @@ impl Writer {
         let freed = match self.history.first() {
             None => true,
             Some(first) => {
-                (self.history.len() < self.samples_max
+                (self.history.samples() < self.samples_max
                     && self.history.bytes() < self.config.limits.history_bytes_max)
                     || self.is_settled(first)
             }

@@ -53,6 +53,8 @@ pub(super) struct ReaderProxy {
     pub heartbeat_due: bool,
     /// It gets what is written from its match on, nothing older.
     pub begins_now: bool,
+    /// It is told where coherent sets end.
+    pub hears_ends: bool,
     has_answered: bool,
     unasked: u8,
     acknack_count: Option<u32>,
@@ -78,6 +80,7 @@ impl ReaderProxy {
             replay: None,
             heartbeat_due: false,
             begins_now: true,
+            hears_ends: config.qos.presentation.holds_samples(),
             has_answered: false,
             unasked: 0,
             acknack_count: None,
@@ -108,7 +111,9 @@ impl ReaderProxy {
 
     /// Whether the change is meant for it.
     pub fn wants(&self, change: &Change) -> bool {
-        change.sequence.0 >= self.start && change.only_for.is_none_or(|only| only == self.guid)
+        change.sequence.0 >= self.start
+            && change.only_for.is_none_or(|only| only == self.guid)
+            && (self.hears_ends || !change.is_end())
     }
 
     /// The highest number that is meant for it, when `shared` is the last one
@@ -198,6 +203,8 @@ pub(super) struct Group {
     pub sole: EntityId,
     /// The lowest number meant for any of them.
     pub start: i64,
+    /// Some of them is told where coherent sets end.
+    pub hears_ends: bool,
     /// Numbers not meant for it and not yet declared so.
     pub skipped: Option<Run>,
     /// It is owed a heartbeat that asks for acknowledgements.
@@ -218,6 +225,7 @@ impl Group {
             unanswered: 0,
             sole: EntityId::UNKNOWN,
             start: i64::MAX,
+            hears_ends: false,
             skipped: None,
             heartbeat_due: false,
             assertion_due: false,

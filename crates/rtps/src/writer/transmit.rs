@@ -139,7 +139,7 @@ impl Writer {
             .map_or(0, |change| change.payload.len());
         self.unasked_samples = self.unasked_samples.saturating_add(1);
         self.unasked_bytes = self.unasked_bytes.saturating_add(bytes);
-        let half_full = self.is_keep_all() && self.history.len() >= self.samples_max / 2;
+        let half_full = self.is_keep_all() && self.history.samples() >= self.samples_max / 2;
         let ask = self.unasked_samples >= self.config.heartbeat.ack_samples
             || self.unasked_bytes >= self.config.heartbeat.ack_bytes
             || self.blocked
@@ -182,7 +182,8 @@ impl Writer {
                     .iter()
                     .any(|reader| reader.guid == only && reader.group == at)
         });
-        if !is_for_it || group.start > number || change.expires_at <= now {
+        let is_heard = group.hears_ends || !change.is_end();
+        if !is_for_it || !is_heard || group.start > number || change.expires_at <= now {
             group.skip(number);
             return None;
         }

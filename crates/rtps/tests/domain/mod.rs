@@ -343,5 +343,6 @@ pub fn endpoint(guid: Guid, topic: &str, type_name: &str, qos: EndpointQos) -> E
         type_information: None::<Bytes>,
         max_serialized_size: None,
         content_filter: None,
+        group: None,
     }
 }

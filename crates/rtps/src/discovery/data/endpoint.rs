@@ -39,6 +39,9 @@ pub struct EndpointData {
     pub max_serialized_size: Option<u32>,
     /// The reader's content filter as it came.
     pub content_filter: Option<Bytes>,
+    /// The DDS publisher or subscriber it belongs to, where that has several
+    /// endpoints that are presented as one whole.
+    pub group: Option<Guid>,
 }
 
 impl EndpointData {
@@ -55,6 +58,7 @@ impl EndpointData {
             type_information: None,
             max_serialized_size: None,
             content_filter: None,
+            group: None,
         }
     }
 
@@ -95,6 +99,12 @@ impl EndpointData {
             pid::TYPE_MAX_SIZE_SERIALIZED => {
                 self.max_serialized_size = Some(read(parameter, Cursor::u32)?);
             }
+            pid::GROUP_GUID => self.group = Some(read(parameter, Cursor::guid)?),
+            // Both name the same; a GUID is the surer one.
+            pid::GROUP_ENTITYID if self.group.is_none() => {
+                let group = self.guid.prefix.with(read(parameter, Cursor::entity_id)?);
+                self.group = Some(group).filter(|group| group.entity != EntityId::UNKNOWN);
+            }
             id if id & pid::FLAG_MUST_UNDERSTAND != 0 => {
                 return Err(WireError::NotUnderstood(id));
             }
@@ -126,6 +136,10 @@ impl EndpointData {
             write_u32(o, pid::TYPE_MAX_SIZE_SERIALIZED, size);
         }
         write_policies(o, &self.qos, self.is_writer());
+        if let Some(group) = &self.group {
+            write_parameter(o, pid::GROUP_GUID, &group.to_bytes());
+            write_parameter(o, pid::GROUP_ENTITYID, &group.entity.to_bytes());
+        }
         for (id, value) in [
             (pid::TYPE_INFORMATION, &self.type_information),
             (pid::CONTENT_FILTER_PROPERTY, &self.content_filter),
