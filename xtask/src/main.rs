@@ -33,11 +33,13 @@ fn main() -> Result<()> {
         peers_check::INSIDE_TASK => peers_check::run_inside(&rest)?,
         "bench" => exit_as(bench::run(&rest)?),
         bench::INSIDE_TASK => bench::run_inside(&rest)?,
+        bench::loss::INSIDE_TASK => bench::loss::run_inside(&rest)?,
+        bench::relay::TASK => bench::relay::run(&rest)?,
         "namespace" => exit_as(namespace::run(&rest)?),
         "sim" => exit_as(sim::run(&rest)?),
         namespace::INSIDE_TASK => exit_as(namespace::run_inside(&rest)?),
         _ => bail!(
-            "usage: cargo xtask test [--no-peers] | tidy | generate [--check] | bench wire [--quick] | fuzz [--seconds N] [TARGET …] | peers [--check] | sim [--seeds N] [--start S] [--minutes M] | namespace [--no-multicast] -- COMMAND"
+            "usage: cargo xtask test [--no-peers] | tidy | generate [--check] | bench wire|loss [--quick] | fuzz [--seconds N] [TARGET …] | peers [--check] | sim [--seeds N] [--start S] [--minutes M] | namespace [--no-multicast] -- COMMAND"
         ),
     }
     Ok(())

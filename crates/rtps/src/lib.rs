@@ -20,6 +20,7 @@ pub mod locator;
 pub mod mark;
 pub mod matching;
 pub mod outbox;
+mod pace;
 pub mod participant;
 pub mod qos;
 pub mod reader;

@@ -1,15 +1,17 @@
 //! How long does a message take there and back? Run `ping-pong pong` in one
-//! terminal and `ping-pong ping` in another.
+//! terminal and `ping-pong ping` in another. `pub` and `sub` go one way, at a
+//! rate, and print a line for each message.
 //!
 //! The echo is published from inside the callback, while the node spins: one
 //! thread per process does everything. `idle` is one node without endpoints,
-//! to look at what it costs to exist. `cargo xtask bench wire` starts this
-//! program next to other stacks; the line it prints is theirs
-//! (interop/README.md), in microseconds.
+//! to look at what it costs to exist. `cargo xtask bench` starts this program
+//! next to other stacks; the options and lines are theirs (interop/README.md).
 #![allow(
     clippy::disallowed_methods,
     reason = "a stopwatch: reading the clock is what it is for"
 )]
+
+mod one_way;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -19,7 +21,7 @@ use std::time::{Duration, Instant};
 use pteros::interfaces::std_msgs::msg::UInt8MultiArray as Payload;
 use pteros::prelude::*;
 
-const USAGE: &str = "usage: ping-pong ping|pong|idle [--size BYTES] [--count N] [--warmup N] [--timeout SECONDS] [--domain ID]";
+const USAGE: &str = "usage: ping-pong ping|pong|idle [--size BYTES] [--count N] [--warmup N] [--timeout SECONDS] [--domain ID]\n       ping-pong pub|sub [--count N] [--rate HZ] [--history keep_last:N] [--wait-matched N] [--settle SECONDS] [--linger SECONDS] [--timeout SECONDS] [--domain ID]";
 
 /// How long the first message waits after both sides have matched here: the
 /// other side may see us a little later.
@@ -32,12 +34,19 @@ struct Settings {
     warmup: usize,
     timeout: Duration,
     domain: Option<u32>,
+    rate: f64,
+    depth: usize,
+    wait_matched: usize,
+    settle: Duration,
+    linger: Duration,
 }
 
 fn main() -> ExitCode {
     let outcome = settings().and_then(|settings| match settings.verb.as_str() {
         "ping" => ping(&settings),
         "pong" => pong(&settings),
+        "pub" => one_way::publish(&settings),
+        "sub" => one_way::subscribe(&settings),
         _ => idle(&settings),
     });
     match outcome {
@@ -53,27 +62,44 @@ fn main() -> ExitCode {
 fn settings() -> Result<Settings, Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let verb = arguments.next().ok_or(USAGE)?;
-    if !["ping", "pong", "idle"].contains(&verb.as_str()) {
+    if !["ping", "pong", "idle", "pub", "sub"].contains(&verb.as_str()) {
         return Err(format!("{verb}: no such verb; {USAGE}").into());
     }
     let mut settings = Settings {
-        verb,
         size: 64,
-        count: 5000,
+        count: if verb == "sub" { 0 } else { 5000 },
+        verb,
         warmup: 500,
         timeout: Duration::from_secs(3600),
         domain: None,
+        rate: 10.0,
+        depth: 10,
+        wait_matched: 0,
+        settle: SETTLE,
+        linger: Duration::ZERO,
     };
     while let Some(option) = arguments.next() {
         let value = arguments.next().ok_or(format!("{option} lacks a value"))?;
         let wrong = |e: &dyn Error| format!("{option} {value}: {e}");
         let number = || value.parse::<u32>().map_err(|e| wrong(&e));
+        let seconds = || {
+            let seconds = value.parse().map_err(|e| wrong(&e))?;
+            Duration::try_from_secs_f64(seconds).map_err(|e| wrong(&e))
+        };
         match option.as_str() {
             "--size" => settings.size = number()? as usize,
             "--count" => settings.count = number()? as usize,
             "--warmup" => settings.warmup = number()? as usize,
             "--timeout" => settings.timeout = Duration::from_secs(number()?.into()),
             "--domain" => settings.domain = Some(number()?),
+            "--rate" => settings.rate = f64::from(number()?.max(1)),
+            "--history" => {
+                let depth = value.strip_prefix("keep_last:").unwrap_or("");
+                settings.depth = depth.parse().map_err(|e| wrong(&e))?;
+            }
+            "--wait-matched" => settings.wait_matched = number()? as usize,
+            "--settle" => settings.settle = seconds()?,
+            "--linger" => settings.linger = seconds()?,
             _ => return Err(format!("{option}: no such option; {USAGE}").into()),
         }
     }

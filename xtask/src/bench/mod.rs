@@ -8,6 +8,9 @@
 
 mod contestant;
 mod footprint;
+mod hosts;
+pub mod loss;
+pub mod relay;
 mod report;
 mod round_trip;
 
@@ -48,7 +51,8 @@ pub struct Findings {
 pub fn run(arguments: &[String]) -> Result<ExitStatus> {
     let flags = match arguments {
         [task, flags @ ..] if task == "wire" => flags,
-        _ => bail!(USAGE),
+        [task, flags @ ..] if task == "loss" => return loss::run(flags),
+        _ => bail!("usage: cargo xtask bench wire|loss [OPTION...]"),
     };
     Plan::parse(flags)?;
     let folder = peers::prepare_for_bench()?;

@@ -10,6 +10,7 @@ use super::config::NackConfig;
 use super::proxy::WriterProxy;
 use crate::id::EntityId;
 use crate::outbox::Outbox;
+use crate::pace::Pace;
 use crate::seq::{FragmentNumber, SequenceNumber};
 use crate::time::{Duration, Instant};
 use crate::wire::{AckNack, FragmentSet, NackFrag, SequenceSet};
@@ -43,20 +44,34 @@ impl WriterProxy {
         let missing = self.is_missing_something();
         let news = missing
             && self.first_missing_from(self.nack.requested.saturating_add(1)) <= self.announced;
-        let old = now >= self.nack.sent_at.after(config.suppression);
+        let old = now >= self.nack.sent_at.after(self.suppression(config));
         if is_final && !news && !(missing && old) {
             return;
         }
         // What was asked for a moment ago may be on its way.
-        self.nack.only_news = is_final && !old;
+        self.nack.only_news = !old;
         self.respond = true;
+    }
+
+    /// The youngest age of a request that a heartbeat may repeat.
+    pub(super) fn suppression(&self, config: &NackConfig) -> Duration {
+        let (unknown, min) = (config.suppression, config.suppression_min);
+        self.nack.round_trip.pause(unknown, min, config.max)
+    }
+
+    /// The pauses between requests for something that is newly missed.
+    pub(super) fn fresh_pace(&self, config: &NackConfig) -> Pace {
+        let way = &self.nack.round_trip;
+        let first = way.pause(config.first, config.first_min, config.max);
+        Pace::new(first, config.steady)
     }
 
     /// Keeps the timer in step with what is missing.
     pub(super) fn schedule(&mut self, now: Instant, config: &NackConfig) {
+        self.nack.round_trip.heard(now, self.first_missing());
         if self.is_missing_something() {
             if self.nack.at == Instant::FAR_FUTURE {
-                self.nack.period = config.first;
+                self.nack.pace = self.fresh_pace(config);
                 self.nack.at = now.after(config.gap_delay);
             }
         } else if self.synced || self.introductions_left == 0 {
@@ -87,15 +102,18 @@ impl WriterProxy {
         let mut requested = self.nack.requested;
         let timer_due = self.nack.at <= now;
         let asks = self.synced && !full && (timer_due || self.nack.fruitless <= FRUITLESS_MAX);
+        let only_news = self.nack.only_news && !timer_due;
         if asks {
             let last = self.announced.min(base.saturating_add(255));
-            let from = if self.nack.only_news && !timer_due {
-                requested.saturating_add(1)
-            } else {
-                base
+            let from = match only_news {
+                true => requested.saturating_add(1),
+                false => base,
             };
             for number in self.missing(from, last) {
                 state.insert(SequenceNumber(number));
+            }
+            if !state.is_empty() {
+                self.nack.round_trip.asked(now, base, base <= requested);
             }
             requested = requested.max(last);
         }
@@ -111,8 +129,8 @@ impl WriterProxy {
         if self.arrivals != self.nack.arrivals_seen {
             self.nack.arrivals_seen = self.arrivals;
             self.nack.fruitless = 0;
-            self.nack.period = config.first;
-        } else if asks && waits {
+            self.nack.pace = self.fresh_pace(config);
+        } else if asks && waits && !only_news {
             self.nack.fruitless = self.nack.fruitless.saturating_add(1);
         }
         self.respond = false;
@@ -120,10 +138,12 @@ impl WriterProxy {
         self.nack.requested = requested;
         if !waits {
             self.nack.at = Instant::FAR_FUTURE;
+        } else if asks && only_news && self.nack.at != Instant::FAR_FUTURE {
+            // What was asked for earlier is asked for again when it is due.
         } else if asks || !self.synced || timer_due {
             self.nack.sent_at = now;
-            self.nack.at = now.after(self.nack.period);
-            self.nack.period = self.nack.period.times(2).min(period_max);
+            self.nack.at = now.after(self.nack.pace.pause());
+            self.nack.pace.advance(period_max);
         }
         self.acknack_count = self.acknack_count.wrapping_add(1);
         let acknack = AckNack {

@@ -49,10 +49,19 @@ pub struct NackConfig {
     /// other, so the request waits this long.
     pub gap_delay: Duration,
     /// A heartbeat does not make us repeat a request younger than this; the
-    /// answer may be under way.
+    /// answer may be under way. Once answers were seen: a quarter longer than
+    /// they take, at least `suppression_min`.
     pub suppression: Duration,
-    /// Pause before an unanswered request is repeated. Doubles each time.
+    /// The shortest such age.
+    pub suppression_min: Duration,
+    /// Pause before an unanswered request is repeated. Once answers were seen:
+    /// a quarter longer than they take, at least `first_min`.
     pub first: Duration,
+    /// The shortest such pause.
+    pub first_min: Duration,
+    /// So many repetitions at an equal pause before it doubles: at a loss of
+    /// 30 % each way one exchange in two fails.
+    pub steady: u32,
     /// The longest such pause.
     pub max: Duration,
     /// How often a reader presents itself to a reliable writer that has not
@@ -67,7 +76,10 @@ impl Default for NackConfig {
         Self {
             gap_delay: Duration::from_millis(5),
             suppression: Duration::from_millis(5),
-            first: Duration::from_millis(20),
+            suppression_min: Duration::from_millis(1),
+            first: Duration::from_millis(10),
+            first_min: Duration::from_millis(5),
+            steady: 12,
             max: Duration::from_millis(200),
             introductions: 12,
             introduction_max: Duration::from_secs(1),

@@ -10,6 +10,7 @@ mod acknack;
 mod config;
 mod event;
 mod proxy;
+mod round_trip;
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -244,8 +245,8 @@ impl Reader {
                     proxy.announced = proxy.announced.max(data.sequence.0);
                     if data.sequence.0 == first_missing {
                         // The rest is probably on its way.
-                        proxy.nack.at = now.after(self.config.nack.first);
-                        proxy.nack.period = self.config.nack.first;
+                        proxy.nack.pace = proxy.fresh_pace(&self.config.nack);
+                        proxy.nack.at = now.after(proxy.nack.pace.pause());
                     }
                 }
             }
@@ -359,7 +360,6 @@ impl Reader {
         heartbeat: &HeartbeatFrag,
     ) {
         let guid = source.prefix.with(heartbeat.writer);
-        let suppression = self.config.nack.suppression;
         if !self.begin(now, guid, false) {
             return;
         }
@@ -376,7 +376,11 @@ impl Reader {
             .missing(heartbeat.sequence, Some(last))
             .next()
             .is_some();
-        if lacks && now >= proxy.nack.sent_at.after(suppression) {
+        let answerable = proxy
+            .nack
+            .sent_at
+            .after(proxy.suppression(&self.config.nack));
+        if lacks && now >= answerable {
             proxy.complete = proxy.complete.max(heartbeat.sequence.0 - 1);
             proxy.respond = true;
         }

@@ -9,11 +9,13 @@
 use alloc::collections::VecDeque;
 
 use super::config::{ReaderConfig, WriterProxyConfig};
+use super::round_trip::RoundTrip;
 use crate::defrag::Defragmenter;
 use crate::history::CacheChange;
 use crate::id::{Guid, VendorId};
 use crate::interval::IntervalSet;
 use crate::locator::Route;
+use crate::pace::Pace;
 use crate::qos::{Durability, EndpointQos, History, Liveliness, Reliability};
 use crate::reorder::{Kept, ReorderBuffer};
 use crate::seq::SequenceNumber;
@@ -51,8 +53,10 @@ impl Start {
 pub(super) struct Nack {
     /// When the timer fires; far future when nothing is missing.
     pub at: Instant,
-    /// The pause after the next request.
-    pub period: Duration,
+    /// The pauses after the next requests.
+    pub pace: Pace,
+    /// How long answers take.
+    pub round_trip: RoundTrip,
     /// The highest number asked for so far.
     pub requested: i64,
     /// When the last request was sent.
@@ -174,7 +178,9 @@ impl WriterProxy {
             respond: reliable,
             nack: Nack {
                 at: Instant::FAR_FUTURE,
-                period: reader.nack.first,
+                // An introduction that is not heard is repeated ever later.
+                pace: Pace::new(reader.nack.first.times(2), 0),
+                round_trip: RoundTrip::new(),
                 requested: 0,
                 sent_at: Instant::ZERO,
                 only_news: false,

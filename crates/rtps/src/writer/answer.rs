@@ -57,7 +57,7 @@ impl Writer {
             self.recount();
         }
         if progress {
-            self.heartbeat_period = self.config.heartbeat.first;
+            self.heartbeat_pace = self.config.heartbeat.pace();
             self.prune();
         }
     }

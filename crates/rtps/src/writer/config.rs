@@ -8,6 +8,7 @@ use crate::history::ChangeKind;
 use crate::id::{Guid, VendorId};
 use crate::locator::Route;
 use crate::mark::Mark;
+use crate::pace::Pace;
 use crate::qos::EndpointQos;
 use crate::seq::SampleIdentity;
 use crate::time::{Duration, Timestamp};
@@ -78,7 +79,9 @@ pub struct HeartbeatConfig {
     /// After a write that is not acknowledged. New samples and progress bring
     /// the period back to this.
     pub first: Duration,
-    /// The period doubles up to this while nothing changes.
+    /// So many more at the same pause, so that a bad link delays little ...
+    pub steady: u32,
+    /// ... then the period doubles up to this while nothing changes.
     pub max: Duration,
     /// A heartbeat sent along with data asks for an acknowledgement after so
     /// many samples ...
@@ -90,10 +93,18 @@ pub struct HeartbeatConfig {
     pub after_large: Duration,
 }
 
+impl HeartbeatConfig {
+    /// The pauses after news.
+    pub(super) const fn pace(&self) -> Pace {
+        Pace::new(self.first, self.steady)
+    }
+}
+
 impl Default for HeartbeatConfig {
     fn default() -> Self {
         Self {
             first: Duration::from_millis(10),
+            steady: 12,
             max: Duration::from_millis(200),
             ack_samples: 256,
             ack_bytes: 256 << 10,

@@ -54,9 +54,9 @@ impl Writer {
             self.has_debts = true;
             if start < news {
                 self.all_acked = false;
-                self.heartbeat_period = self.config.heartbeat.first;
+                self.heartbeat_pace = self.config.heartbeat.pace();
                 self.timers
-                    .set_no_later(TIMER_HEARTBEAT, now.after(self.heartbeat_period));
+                    .set_no_later(TIMER_HEARTBEAT, now.after(self.heartbeat_pace.pause()));
             }
         } else if start <= pushed {
             reader.replay = Some(Run {

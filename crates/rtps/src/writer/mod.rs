@@ -27,10 +27,11 @@ pub use event::WriterEvent;
 
 use crate::history::{Change, ChangeKind, History};
 use crate::id::Guid;
+use crate::pace::Pace;
 use crate::qos::{self, Durability, EndpointQos, Liveliness};
 use crate::seq::SequenceNumber;
 use crate::stats::WriterStats;
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use crate::timer::Timers;
 use event::Events;
 use proxy::{Group, ReaderProxy};
@@ -125,7 +126,7 @@ pub struct Writer {
     reliable_readers: usize,
     cursor: Cursor,
     heartbeat_count: u32,
-    heartbeat_period: Duration,
+    heartbeat_pace: Pace,
     /// Samples and bytes pushed since acknowledgements were last asked for.
     unasked_samples: u32,
     unasked_bytes: usize,
@@ -174,7 +175,7 @@ impl Writer {
             }
         };
         Self {
-            heartbeat_period: config.heartbeat.first,
+            heartbeat_pace: config.heartbeat.pace(),
             config,
             depth,
             samples_max,
@@ -318,9 +319,9 @@ impl Writer {
         }
         if self.reliable_readers > 0 {
             self.all_acked = false;
-            self.heartbeat_period = self.config.heartbeat.first;
+            self.heartbeat_pace = self.config.heartbeat.pace();
             self.timers
-                .set_no_later(TIMER_HEARTBEAT, now.after(self.heartbeat_period));
+                .set_no_later(TIMER_HEARTBEAT, now.after(self.heartbeat_pace.pause()));
         }
         self.history.push(Change {
             sequence,
@@ -455,7 +456,7 @@ impl Writer {
         if !self.all_acked && self.is_acked_by_all() {
             self.all_acked = true;
             self.timers.stop(TIMER_HEARTBEAT);
-            self.heartbeat_period = self.config.heartbeat.first;
+            self.heartbeat_pace = self.config.heartbeat.pace();
             self.events
                 .push_or_drop_oldest(WriterEvent::AllAcknowledged);
         }
@@ -560,11 +561,8 @@ impl Writer {
         }
         self.has_debts = true;
         self.timers
-            .set(TIMER_HEARTBEAT, now.after(self.heartbeat_period));
-        self.heartbeat_period = self
-            .heartbeat_period
-            .times(2)
-            .min(self.config.heartbeat.max);
+            .set(TIMER_HEARTBEAT, now.after(self.heartbeat_pace.pause()));
+        self.heartbeat_pace.advance(self.config.heartbeat.max);
     }
 
     /// The next event.

@@ -1,0 +1,80 @@
+//! How late reliable samples get through a link that loses datagrams, on fake
+//! time, and what repair costs there.
+
+mod pair;
+
+use pair::{Pair, R, W};
+use pteros_rtps::qos::{EndpointQos, History};
+use pteros_rtps::time::Duration;
+
+/// A reliable pair, matched before anything is lost.
+fn joined(seed: u64, one_way: Duration) -> (Pair, W, R) {
+    let qos = EndpointQos {
+        history: History::KeepLast(1_000),
+        ..EndpointQos::default()
+    };
+    let mut pair = Pair::with_seed(seed);
+    pair.net.latency = one_way;
+    let w = pair.writer(0, qos.clone());
+    let r = pair.reader(1, qos);
+    pair.join(w, r);
+    pair.run_ms(1_000);
+    (pair, w, r)
+}
+
+/// Writes `count` samples `period_ms` apart; how late each came, in ms.
+fn lateness((pair, w, r): &mut (Pair, W, R), count: usize, period_ms: i64) -> Vec<i64> {
+    let mut late = Vec::new();
+    let mut now = 0;
+    let period = usize::try_from(period_ms).unwrap();
+    while late.len() < count {
+        if now % period == 0 && now / period < count {
+            pair.write(*w, b"sample");
+        }
+        pair.run_ms(1);
+        now += 1;
+        // In order, as a reliable reader hands them on.
+        while late.len() < pair.numbers(*r).len() {
+            late.push(i64::try_from(now - late.len() * period).unwrap());
+        }
+        assert!(now < count * period + 60_000, "{} of {count}", late.len());
+    }
+    late
+}
+
+#[test]
+fn at_30_percent_loss_and_2_hz_nothing_is_later_than_200_ms() {
+    for seed in 0..40 {
+        let mut link = joined(seed, Duration::from_micros(500));
+        link.0.net.faults.loss_percent = 30;
+        let late = lateness(&mut link, 120, 500);
+        let worst = late.iter().max().unwrap();
+        assert!(*worst <= 200, "seed {seed}: {worst} ms");
+    }
+}
+
+#[test]
+fn at_5_percent_loss_and_1_khz_99_of_100_take_at_most_two_round_trips_and_2_ms() {
+    for (seed, one_way_ms) in [(1, 0), (2, 1), (3, 1)] {
+        let mut link = joined(seed, Duration::from_millis(one_way_ms));
+        link.0.net.faults.loss_percent = 5;
+        let mut late = lateness(&mut link, 20_000, 1);
+        late.sort_unstable();
+        let p99 = late[late.len() * 99 / 100];
+        assert!(
+            p99 <= 4 * one_way_ms + 2,
+            "{one_way_ms} ms one way: {p99} ms"
+        );
+    }
+}
+
+#[test]
+fn a_long_way_does_not_make_repairs_come_many_times() {
+    let mut link = joined(5, Duration::from_millis(50));
+    link.0.net.faults.loss_percent = 5;
+    lateness(&mut link, 5_000, 10);
+    let (pair, w, _) = &link;
+    let stats = pair.writers[w.0].machine.stats();
+    // One in twenty is lost, and as many of the repairs.
+    assert!((200..400).contains(&stats.samples_resent), "{stats:?}");
+}
