@@ -59,10 +59,12 @@ impl From<&msg::IndividualTypeDescription> for describe::IndividualTypeDescripti
                 nested_type_name: field.r#type.nested_type_name.clone(),
             },
             default_value: field.default_value.clone(),
+            ..describe::Field::default()
         };
         Self {
             type_name: message.type_name.clone(),
             fields: message.fields.iter().map(field).collect(),
+            ..Self::default()
         }
     }
 }

@@ -3,7 +3,8 @@
 //! One description holds a type's fields and every type that it refers to, at
 //! any depth. It is what RIHS01 hashes are computed from, what
 //! `~/get_type_description` answers with, and all that a dynamic message
-//! needs. These are plain values: nothing here checks that names resolve;
+//! needs. Beside what ROS 2 describes stands what DDS adds, key, extensibility
+//! and name, which enters no hash. These are plain values: nothing here checks that names resolve;
 //! `dynamic::DynamicType::new` does.
 
 use alloc::string::String;
@@ -38,6 +39,10 @@ pub struct IndividualTypeDescription {
     pub type_name: String,
     /// In the order in which they are serialized.
     pub fields: Vec<Field>,
+    /// How the type may evolve; ROS 2's descriptions know final types only.
+    pub extensibility: Extensibility,
+    /// Its name in DDS where it is not ROS's mapping of `type_name`.
+    pub dds_name: Option<String>,
 }
 
 /// One field of a type.
@@ -49,6 +54,8 @@ pub struct Field {
     pub field_type: FieldType,
     /// As text; empty for none. Lists look like `(1, 2)` or `('a', 'b')`.
     pub default_value: String,
+    /// Whether it is part of the key; unknown to ROS 2's descriptions.
+    pub is_key: bool,
 }
 
 /// What a field holds; the numbers of `type_description_interfaces/FieldType`.

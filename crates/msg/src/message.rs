@@ -46,8 +46,8 @@ pub trait Message:
     const EXTENSIBILITY: Extensibility = Extensibility::Final;
     /// Whether the type has a key, and so a topic of it instances.
     const KEYED: bool = false;
-    /// The most bytes that a key takes as it enters the key hash; `usize::MAX`
-    /// where nothing bounds it, 0 without a key.
+    /// The most bytes that a key takes as it enters the key hash, as
+    /// [`key_bytes_max`](crate::key::key_bytes_max) says.
     const KEY_BYTES_MAX: usize = 0;
 
     /// The type's name in DDS: ROS's mapping, unless the definition names
@@ -66,14 +66,15 @@ pub trait Message:
         Ok(())
     }
 
-    /// Writes the key members alone, in order (XTypes 1.3 §7.6.8); nothing
-    /// without a key.
+    /// Writes the key members alone, in order (XTypes 1.3 §7.6.8).
+    ///
+    /// Without a key: nothing, or the keys of its members, if they have any.
     fn encode_key(&self, out: &mut Encoder<'_>) {
         let _ = out;
     }
 
     /// Reads what [`encode_key`](Self::encode_key) wrote; all other fields
-    /// have their default. Reads nothing without a key.
+    /// have their default.
     fn decode_key(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let _ = input;
         Ok(Self::default())

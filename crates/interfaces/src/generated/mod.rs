@@ -13,6 +13,9 @@ pub mod builtin_interfaces;
 pub mod composition_interfaces;
 #[cfg(feature = "types")]
 #[rustfmt::skip]
+pub mod dds_shapes;
+#[cfg(feature = "types")]
+#[rustfmt::skip]
 pub mod diagnostic_msgs;
 #[cfg(feature = "types")]
 #[rustfmt::skip]
@@ -103,6 +106,7 @@ pub const TYPES: &[(&str, ::pteros_msg::hash::TypeHash)] = &[
     (<composition_interfaces::srv::UnloadNode_Request as ::pteros_msg::Message>::TYPE_NAME, <composition_interfaces::srv::UnloadNode_Request as ::pteros_msg::Message>::TYPE_HASH),
     (<composition_interfaces::srv::UnloadNode_Response as ::pteros_msg::Message>::TYPE_NAME, <composition_interfaces::srv::UnloadNode_Response as ::pteros_msg::Message>::TYPE_HASH),
     (<composition_interfaces::srv::UnloadNode_Event as ::pteros_msg::Message>::TYPE_NAME, <composition_interfaces::srv::UnloadNode_Event as ::pteros_msg::Message>::TYPE_HASH),
+    (<dds_shapes::msg::ShapeType as ::pteros_msg::Message>::TYPE_NAME, <dds_shapes::msg::ShapeType as ::pteros_msg::Message>::TYPE_HASH),
     (<diagnostic_msgs::msg::DiagnosticArray as ::pteros_msg::Message>::TYPE_NAME, <diagnostic_msgs::msg::DiagnosticArray as ::pteros_msg::Message>::TYPE_HASH),
     (<diagnostic_msgs::msg::DiagnosticStatus as ::pteros_msg::Message>::TYPE_NAME, <diagnostic_msgs::msg::DiagnosticStatus as ::pteros_msg::Message>::TYPE_HASH),
     (<diagnostic_msgs::msg::KeyValue as ::pteros_msg::Message>::TYPE_NAME, <diagnostic_msgs::msg::KeyValue as ::pteros_msg::Message>::TYPE_HASH),
@@ -541,6 +545,7 @@ pub const DEFINITIONS: &[(&str, &str)] = &[
     ("composition_interfaces/srv/ListNodes", include_str!("../../definitions/composition_interfaces/srv/ListNodes.srv")),
     ("composition_interfaces/srv/LoadNode", include_str!("../../definitions/composition_interfaces/srv/LoadNode.srv")),
     ("composition_interfaces/srv/UnloadNode", include_str!("../../definitions/composition_interfaces/srv/UnloadNode.srv")),
+    ("dds_shapes/msg/ShapeType", include_str!("../../definitions/dds_shapes/msg/ShapeType.msg")),
     ("diagnostic_msgs/msg/DiagnosticArray", include_str!("../../definitions/diagnostic_msgs/msg/DiagnosticArray.msg")),
     ("diagnostic_msgs/msg/DiagnosticStatus", include_str!("../../definitions/diagnostic_msgs/msg/DiagnosticStatus.msg")),
     ("diagnostic_msgs/msg/KeyValue", include_str!("../../definitions/diagnostic_msgs/msg/KeyValue.msg")),

@@ -8,13 +8,17 @@
 
 use super::encapsulation::{Encapsulation, Endian, HEADER_BYTES, Representation};
 use super::error::DecodeError;
-use crate::message::{Decode, WString};
+use crate::message::{Decode, Message, WString};
 use crate::plain::{self, Primitive};
 use alloc::string::String;
 use alloc::vec::Vec;
 
 /// Structures may be nested this deep; ROS types in use reach about 8.
 pub const DEPTH_MAX: u8 = 64;
+
+/// The members that senders of older appendable types leave out take at most
+/// so much memory in the inner structures of one payload: 1 MiB.
+pub const MISSING_BYTES_MAX: usize = 1 << 20;
 
 /// For the `bound` of sequences and strings that have none.
 pub const UNBOUNDED: usize = usize::MAX;
@@ -33,6 +37,8 @@ pub struct Decoder<'a> {
     end: usize,
     padding: u8,
     depth: u8,
+    /// Memory that members missing in inner structures may still take.
+    missing_bytes_left: usize,
 }
 
 /// Which structures have their size before them (DHEADER).
@@ -87,6 +93,7 @@ impl<'a> Decoder<'a> {
             end: data.len(),
             padding: header.padding,
             depth: 0,
+            missing_bytes_left: MISSING_BYTES_MAX,
         }
     }
 
@@ -146,16 +153,34 @@ impl<'a> Decoder<'a> {
     }
 
     /// Whether more members follow in an appendable structure. If not, its
-    /// sender knows fewer than we do, and the rest keep their defaults.
+    /// sender knows fewer than we do, and the rest keep their defaults, which
+    /// take `missing_bytes` of memory for the next one.
     ///
-    /// Without sizes, in XCDR1, only the end of the payload can tell.
+    /// Without sizes, in XCDR1, only the outermost structure can end early.
+    ///
+    /// # Errors
+    /// The members missing inside take more than [`MISSING_BYTES_MAX`]: a
+    /// sequence of nothing but sizes would else fill the memory.
     #[inline]
-    pub fn has_more(&self) -> bool {
+    pub fn has_more(&mut self, missing_bytes: usize) -> Result<bool, DecodeError> {
+        let is_outermost = self.depth <= 1;
+        if self.delimits == Delimits::Nothing && !is_outermost {
+            return Ok(true);
+        }
         let padding = match self.data.len() == self.end {
             true => usize::from(self.padding),
             false => 0,
         };
-        self.remaining() > padding
+        if self.remaining() > padding {
+            return Ok(true);
+        }
+        if !is_outermost {
+            let left = self.missing_bytes_left.checked_sub(missing_bytes);
+            self.missing_bytes_left = left.ok_or(DecodeError::TooMuchMissing {
+                offset: self.position,
+            })?;
+        }
+        Ok(false)
     }
 
     /// Counts depth; true for the outermost structure.
@@ -408,6 +433,16 @@ impl<'a> Decoder<'a> {
     /// `pkg/Message[]` or `pkg/Message[<=bound]`.
     pub fn message_sequence<T: Decode>(&mut self, bound: usize) -> Result<Vec<T>, DecodeError> {
         self.sequence_with(1, bound, T::decode)
+    }
+
+    /// The keys of `pkg/Message[N]`.
+    pub fn key_array<T: Message, const N: usize>(&mut self) -> Result<[T; N], DecodeError> {
+        self.array_with(T::decode_key)
+    }
+
+    /// The keys of `pkg/Message[]` or `pkg/Message[<=bound]`.
+    pub fn key_sequence<T: Message>(&mut self, bound: usize) -> Result<Vec<T>, DecodeError> {
+        self.sequence_with(1, bound, T::decode_key)
     }
 
     /// `count` non-primitive elements, each read by `read`; no count on the wire.

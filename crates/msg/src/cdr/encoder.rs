@@ -8,7 +8,7 @@
 //! alignment follows, as in Cyclone DDS and Fast CDR.
 
 use super::{Endian, Representation};
-use crate::message::{Encode, WString};
+use crate::message::{Encode, Message, WString};
 use crate::plain::{self, Primitive};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -232,6 +232,21 @@ impl<'a> Encoder<'a> {
         let scope = self.begin_collection();
         self.sequence_len(values.len());
         values.iter().for_each(|value| value.encode(self));
+        self.end_collection(scope);
+    }
+
+    /// The keys of `pkg/Message[N]`.
+    pub fn key_array<T: Message>(&mut self, values: &[T]) {
+        let scope = self.begin_collection();
+        values.iter().for_each(|value| value.encode_key(self));
+        self.end_collection(scope);
+    }
+
+    /// The keys of `pkg/Message[]`.
+    pub fn key_sequence<T: Message>(&mut self, values: &[T]) {
+        let scope = self.begin_collection();
+        self.sequence_len(values.len());
+        values.iter().for_each(|value| value.encode_key(self));
         self.end_collection(scope);
     }
 

@@ -50,12 +50,24 @@ pub enum DecodeError {
         /// Where the innermost begins.
         offset: usize,
     },
+    /// Members that the sender left out would take more memory than
+    /// [`super::MISSING_BYTES_MAX`].
+    TooMuchMissing {
+        /// Where the structure ends that lacks them.
+        offset: usize,
+    },
 }
 
 impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::NoHeader => f.write_str("payload is shorter than its 4-byte header"),
+            Self::UnsupportedEncoding {
+                id: id @ (2 | 3 | 10 | 11),
+            } => write!(
+                f,
+                "payload encoding {id:#06x} is a parameter list, for mutable types; final and appendable ones are spoken"
+            ),
             Self::UnsupportedEncoding { id } => write!(
                 f,
                 "payload encoding {id:#06x} is not plain or delimited CDR, which ROS 2 types use"
@@ -78,6 +90,11 @@ impl fmt::Display for DecodeError {
                 f,
                 "structure at offset {offset} is nested deeper than {}",
                 super::DEPTH_MAX
+            ),
+            Self::TooMuchMissing { offset } => write!(
+                f,
+                "members missing up to offset {offset} would take more than {} bytes",
+                super::MISSING_BYTES_MAX
             ),
         }
     }

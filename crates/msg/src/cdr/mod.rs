@@ -1,8 +1,8 @@
 //! CDR, the bytes of a message: XCDR1 and XCDR2 in both byte orders.
 //!
 //! A payload is a 4-byte encapsulation header and one value; alignment counts
-//! from the end of the header. ROS 2 speaks XCDR1, little endian. Written:
-//! plain CDR of either version; read: also delimited CDR2. Sources: DDS-XTypes
+//! from the end of the header. ROS 2 speaks XCDR1, little endian. Appendable
+//! types are delimited in XCDR2. Sources: DDS-XTypes
 //! 1.3 §7.4.3 (encodings), §7.6.3.1.2 (header and padding count).
 //!
 //! Decoding trusts nothing: every length is compared with what is left of the
@@ -14,7 +14,7 @@ mod encapsulation;
 mod encoder;
 mod error;
 
-pub use decoder::{DEPTH_MAX, Decoder, DecoderScope, UNBOUNDED};
+pub use decoder::{DEPTH_MAX, Decoder, DecoderScope, MISSING_BYTES_MAX, UNBOUNDED};
 pub use encapsulation::{
     Encapsulation, Endian, HEADER_BYTES, Representation, decode_payload, from_payload, payload_len,
     to_payload, to_payload_in, to_payload_slice,

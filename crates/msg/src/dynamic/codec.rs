@@ -7,6 +7,7 @@ use crate::cdr::{
     DecodeError, Decoder, Encapsulation, Encoder, Endian, HEADER_BYTES, Representation,
     from_payload,
 };
+use crate::describe::Extensibility;
 use crate::message::{Encode, Message};
 use alloc::vec::Vec;
 
@@ -18,12 +19,16 @@ impl DynamicMessage {
 
     /// Reads one value where the decoder stands.
     pub fn decode(ty: &DynamicType, input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        let scope = input.begin_struct()?;
+        let scope = ty.enter(input)?;
+        let may_lack = ty.extensibility() == Extensibility::Appendable;
         let mut values = Vec::with_capacity(ty.fields().len());
         for field in ty.fields() {
-            values.push(decode_field(field, input)?);
+            values.push(match may_lack && !input.has_more(field.default_bytes())? {
+                true => field.default_value(),
+                false => decode_field(field, input)?,
+            });
         }
-        if ty.fields().is_empty() {
+        if ty.fields().is_empty() && !may_lack {
             input.u8()?;
         }
         input.end_struct(scope);
@@ -66,18 +71,24 @@ impl DynamicMessage {
 
 impl Encode for DynamicMessage {
     fn encode(&self, out: &mut Encoder<'_>) {
+        let scope = self.ty().begin(out);
         for (field, value) in self.ty().fields().iter().zip(self.values()) {
             encode_value(value, field.shape, out);
         }
         if self.values().is_empty() {
             out.u8(0);
         }
+        self.ty().end(scope, out);
+    }
+
+    fn extensibility(&self) -> Extensibility {
+        self.ty().extensibility()
     }
 }
 
 macro_rules! define_codec {
     ($($one:ident $many:ident $ty:ident),*) => {
-        fn encode_value(value: &Value, shape: Shape, out: &mut Encoder<'_>) {
+        pub(super) fn encode_value(value: &Value, shape: Shape, out: &mut Encoder<'_>) {
             let counted = matches!(shape, Shape::Sequence { .. });
             match value {
                 $(
@@ -130,7 +141,10 @@ macro_rules! define_codec {
 }
 with_numbers!(define_codec);
 
-fn decode_field(field: &DynamicField, input: &mut Decoder<'_>) -> Result<Value, DecodeError> {
+pub(super) fn decode_field(
+    field: &DynamicField,
+    input: &mut Decoder<'_>,
+) -> Result<Value, DecodeError> {
     let element = &field.element;
     if field.shape == Shape::Single {
         return decode_one(element, input);

@@ -35,6 +35,8 @@ impl DynamicType {
         IndividualTypeDescription {
             type_name: self.name().into(),
             fields: self.fields().iter().map(described).collect(),
+            extensibility: self.extensibility(),
+            dds_name: self.dds_name().map(Into::into),
         }
     }
 }
@@ -90,5 +92,6 @@ fn described(field: &DynamicField) -> Field {
             nested_type_name: nested.into(),
         },
         default_value: String::new(),
+        is_key: field.is_key,
     }
 }

@@ -14,6 +14,7 @@ mod error;
 #[cfg(feature = "std")]
 mod from_yaml;
 mod json;
+mod key;
 mod literal;
 mod message;
 mod number;

@@ -616,7 +616,9 @@ fn bad_descriptions_are_refused() {
                     nested_type_name: nested.into(),
                 },
                 default_value: default.into(),
+                ..Field::default()
             }],
+            ..IndividualTypeDescription::default()
         };
         DynamicType::new(&TypeDescription {
             type_description: individual.clone(),

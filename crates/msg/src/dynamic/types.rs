@@ -6,8 +6,10 @@
 
 use super::default::read_default;
 use super::value::Value;
-use crate::cdr::{DEPTH_MAX, UNBOUNDED};
-use crate::describe::{Field, IndividualTypeDescription, TypeDescription, type_id};
+use crate::cdr::{DEPTH_MAX, DecodeError, Decoder, DecoderScope, Encoder, EncoderScope, UNBOUNDED};
+use crate::describe::{Extensibility, Field, IndividualTypeDescription, TypeDescription, type_id};
+use crate::key::key_bytes_max_of;
+use crate::message::dds_type_name;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
@@ -31,6 +33,9 @@ pub struct DynamicType(Arc<Struct>);
 struct Struct {
     name: String,
     fields: Vec<DynamicField>,
+    extensibility: Extensibility,
+    dds_name: Option<String>,
+    key_bytes_max: usize,
     /// The least that a value takes on the wire, without padding.
     wire_bytes_min: usize,
     /// Numbers, strings and bools in a default value, without sequences.
@@ -48,6 +53,8 @@ pub struct DynamicField {
     pub shape: Shape,
     /// What a new message holds, when the type says so.
     pub default: Option<Value>,
+    /// Whether it is part of the key.
+    pub is_key: bool,
 }
 
 /// What a field holds, or each of its elements.
@@ -209,6 +216,51 @@ impl DynamicType {
         &self.0.name
     }
 
+    /// How the type may evolve.
+    pub fn extensibility(&self) -> Extensibility {
+        self.0.extensibility
+    }
+
+    /// The type's name in DDS where it is not ROS's mapping.
+    pub fn dds_name(&self) -> Option<&str> {
+        self.0.dds_name.as_deref()
+    }
+
+    /// The name that is announced: [`Self::dds_name`] or ROS's mapping.
+    pub fn dds_type_name(&self) -> String {
+        match self.dds_name() {
+            Some(name) => name.into(),
+            None => dds_type_name(self.name()),
+        }
+    }
+
+    /// As [`key_bytes_max`](crate::key::key_bytes_max) says.
+    pub fn key_bytes_max(&self) -> usize {
+        self.0.key_bytes_max
+    }
+
+    /// Opens such a structure; [`Self::end`] closes it.
+    pub(super) fn begin(&self, out: &mut Encoder<'_>) -> Option<EncoderScope> {
+        (self.extensibility() == Extensibility::Appendable).then(|| out.begin_appendable())
+    }
+
+    pub(super) fn end(&self, scope: Option<EncoderScope>, out: &mut Encoder<'_>) {
+        if let Some(scope) = scope {
+            out.end_appendable(scope);
+        }
+    }
+
+    /// Opens such a structure for reading; `end_struct` closes it.
+    pub(super) fn enter<'a>(
+        &self,
+        input: &mut Decoder<'a>,
+    ) -> Result<DecoderScope<'a>, DecodeError> {
+        match self.extensibility() {
+            Extensibility::Final => input.begin_struct(),
+            Extensibility::Appendable => input.begin_appendable(),
+        }
+    }
+
     /// All fields, in order, the placeholder of empty types included.
     pub fn fields(&self) -> &[DynamicField] {
         &self.0.fields
@@ -234,18 +286,23 @@ impl DynamicType {
     }
 }
 
-/// Equal when names and fields are.
+/// Equal when names, fields, key and extensibility are.
 impl PartialEq for DynamicType {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
-            || (self.0.name == other.0.name && self.0.fields == other.0.fields)
+            || (self.0.name == other.0.name
+                && self.0.fields == other.0.fields
+                && self.0.extensibility == other.0.extensibility)
     }
 }
 
 /// Defaults do not count: they are no part of a type's identity.
 impl PartialEq for DynamicField {
     fn eq(&self, other: &Self) -> bool {
-        self.name == other.name && self.element == other.element && self.shape == other.shape
+        self.name == other.name
+            && self.element == other.element
+            && self.shape == other.shape
+            && self.is_key == other.is_key
     }
 }
 
@@ -265,6 +322,17 @@ impl DynamicField {
             Shape::Sequence { bound: UNBOUNDED } => format!("{element}[]"),
             Shape::Sequence { bound } => format!("{element}[<={bound}]"),
         }
+    }
+
+    /// The memory that such a default takes, roughly and in bytes.
+    pub(super) fn default_bytes(&self) -> usize {
+        let count = match (self.shape, &self.default) {
+            (Shape::Array(count), _) => count,
+            (_, Some(value)) => value.len().unwrap_or(1),
+            _ => 1,
+        };
+        let elements = count.saturating_mul(self.element.elements());
+        elements.saturating_mul(size_of::<Value>())
     }
 
     /// What a new message holds here.
@@ -392,7 +460,14 @@ impl<'a> Resolver<'a> {
         Ok(DynamicType(Arc::new(Struct {
             name: type_name.clone(),
             fields,
-            wire_bytes_min: wire_bytes_min.max(1),
+            extensibility: individual.extensibility,
+            dds_name: individual.dds_name.clone(),
+            key_bytes_max: key_bytes_max_of(individual, |name| self.described.get(name).copied()),
+            wire_bytes_min: match individual.extensibility {
+                Extensibility::Final => wire_bytes_min.max(1),
+                // Of those that grew, senders may leave out all.
+                Extensibility::Appendable => 1,
+            },
             elements: elements.max(1),
         })))
     }
@@ -432,6 +507,7 @@ impl<'a> Resolver<'a> {
             element,
             shape,
             default: None,
+            is_key: field.is_key,
         })
     }
 

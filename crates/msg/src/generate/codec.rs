@@ -3,6 +3,7 @@
 use super::Generator;
 use super::names::escaped;
 use super::structure::primitive_name;
+use crate::describe::Extensibility;
 use crate::schema::{BaseType, FieldSpec, Shape, StructSpec, TypeSpec};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -10,36 +11,39 @@ use alloc::string::{String, ToString};
 /// `Encode` and `Decode`.
 pub(super) fn text(generator: &Generator<'_>, name: &str, spec: &StructSpec) -> String {
     let msg = &generator.options.msg_path;
-    let mut encode = String::new();
-    let mut decode = String::new();
+    let (open, close) = begin_text(spec.extensibility);
+    let (mut encode, mut extensibility) = (String::new(), String::new());
     for field in &spec.fields {
         encode.push_str(&format!("            {};\n", encode_call(msg, field)));
-        decode.push_str(&format!(
-            "                {}: {}?,\n",
-            escaped(&field.name),
-            decode_call(msg, &field.ty)
-        ));
     }
-    let (value, encode) = if spec.fields.is_empty() {
+    if spec.fields.is_empty() {
         // The octet that stands for an empty structure (rosidl_parser).
-        let octet = "            input.u8()?;\n            let value = Self {};\n";
-        (octet.to_string(), "            out.u8(0);\n".to_string())
-    } else {
-        let value = format!("            let value = Self {{\n{decode}            }};\n");
-        (value, encode)
+        encode.push_str("            out.u8(0);\n");
+    }
+    let decode = match spec.extensibility {
+        Extensibility::Final => decode_final(msg, spec),
+        Extensibility::Appendable => {
+            extensibility = format!(
+                "
+        fn extensibility(&self) -> {msg}::Extensibility {{
+            {msg}::Extensibility::Appendable
+        }}
+"
+            );
+            decode_appendable(msg, spec)
+        }
     };
     format!(
         "    impl {msg}::Encode for {name} {{
         fn encode(&self, out: &mut {msg}::cdr::Encoder<'_>) {{
-{encode}        }}
-    }}
+{open}{encode}{close}        }}
+{extensibility}    }}
 
     impl {msg}::Decode for {name} {{
         fn decode(
             input: &mut {msg}::cdr::Decoder<'_>,
         ) -> ::core::result::Result<Self, {msg}::cdr::DecodeError> {{
-            let scope = input.begin_struct()?;
-{value}            input.end_struct(scope);
+{decode}            input.end_struct(scope);
             Ok(value)
         }}
     }}
@@ -48,7 +52,63 @@ pub(super) fn text(generator: &Generator<'_>, name: &str, spec: &StructSpec) -> 
     )
 }
 
-fn encode_call(msg: &str, field: &FieldSpec) -> String {
+fn decode_final(msg: &str, spec: &StructSpec) -> String {
+    let mut fields = String::new();
+    for field in &spec.fields {
+        fields.push_str(&format!(
+            "                {}: {}?,\n",
+            escaped(&field.name),
+            decode_call(msg, &field.ty)
+        ));
+    }
+    let value = if spec.fields.is_empty() {
+        "            input.u8()?;\n            let value = Self {};\n".to_string()
+    } else {
+        format!("            let value = Self {{\n{fields}            }};\n")
+    };
+    format!("            let scope = input.begin_struct()?;\n{value}")
+}
+
+/// What the sender does not know keeps its default.
+fn decode_appendable(msg: &str, spec: &StructSpec) -> String {
+    let mut text = "            let scope = input.begin_appendable()?;\n".to_string();
+    if spec.fields.is_empty() {
+        text.push_str("            let value = Self {};\n");
+        return text;
+    }
+    text.push_str("            let mut value = Self::default();\n");
+    for field in &spec.fields {
+        let name = escaped(&field.name);
+        text.push_str(&format!(
+            "            if input.has_more(::core::mem::size_of_val(&value.{name}))? {{
+                value.{name} = {}?;
+            }}\n",
+            decode_call(msg, &field.ty)
+        ));
+    }
+    text
+}
+
+/// What stands around the members' calls of the encoder.
+pub(super) fn begin_text(extensibility: Extensibility) -> (&'static str, &'static str) {
+    match extensibility {
+        Extensibility::Final => ("", ""),
+        Extensibility::Appendable => (
+            "            let scope = out.begin_appendable();\n",
+            "            out.end_appendable(scope);\n",
+        ),
+    }
+}
+
+/// The decoder's method that opens such a structure.
+pub(super) fn begin_name(extensibility: Extensibility) -> &'static str {
+    match extensibility {
+        Extensibility::Final => "begin_struct",
+        Extensibility::Appendable => "begin_appendable",
+    }
+}
+
+pub(super) fn encode_call(msg: &str, field: &FieldSpec) -> String {
     let place = format!("self.{}", escaped(&field.name));
     let base = &field.ty.base;
     let family = family(base);
@@ -64,7 +124,7 @@ fn encode_call(msg: &str, field: &FieldSpec) -> String {
     }
 }
 
-fn decode_call(msg: &str, ty: &TypeSpec) -> String {
+pub(super) fn decode_call(msg: &str, ty: &TypeSpec) -> String {
     let family = family(&ty.base);
     let string_bound = match ty.base {
         BaseType::String(bound) | BaseType::WString(bound) => Some(bound_text(bound)),

@@ -7,6 +7,7 @@
 //! to be read: plain structs, direct calls to the CDR encoder and decoder.
 
 mod codec;
+mod key;
 mod module;
 mod names;
 mod structure;

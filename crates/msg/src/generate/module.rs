@@ -1,7 +1,8 @@
 //! Modules and trait implementations around the structs, and the catalogue.
 
 use super::names::{escaped, type_name};
-use super::{Generator, Here, TextSource, codec, structure};
+use super::{Generator, Here, TextSource, codec, key, structure};
+use crate::describe::{Extensibility, TypeDescription};
 use crate::hash::{TypeHash, rihs01};
 use crate::library::{LibraryError, split_full_name};
 use crate::schema::InterfaceKind;
@@ -67,7 +68,7 @@ fn push_definition(
         match Role::of(&full, &definition) {
             Role::Service => push_service(out, generator, &full, short, hash),
             Role::Action => push_action(out, generator, &full, short, hash),
-            Role::Message => push_message(out, generator, here, &full, hash)?,
+            Role::Message => push_message(out, generator, here, &description)?,
         }
     }
     Ok(())
@@ -77,31 +78,49 @@ fn push_message(
     out: &mut String,
     generator: &Generator<'_>,
     here: &Here<'_>,
-    full: &str,
-    hash: TypeHash,
+    description: &TypeDescription,
 ) -> Result<(), LibraryError> {
+    let full = description.type_description.type_name.as_str();
     let short = full.rsplit('/').next().unwrap_or_default();
     let spec = generator.library.structure(full)?;
     let msg = &generator.options.msg_path;
     let name = type_name(short);
     out.push_str(&structure::text(generator, here, short, &spec));
     out.push_str(&codec::text(generator, &name, &spec));
+    let mut constants = String::new();
+    if spec.extensibility == Extensibility::Appendable {
+        constants.push_str(&format!(
+            "        const EXTENSIBILITY: {msg}::Extensibility = {msg}::Extensibility::Appendable;\n"
+        ));
+    }
+    constants.push_str(&key::constants_text(&spec, description));
+    let dds_name = match &spec.dds_name {
+        Some(name) => format!(
+            "
+        fn dds_type_name() -> ::std::string::String {{
+            ::std::string::String::from(\"{name}\")
+        }}
+"
+        ),
+        None => String::new(),
+    };
     out.push_str(&format!(
         "    impl {msg}::Message for {name} {{
         const TYPE_NAME: &'static str = \"{full}\";
         const TYPE_HASH: {msg}::hash::TypeHash = {};
-
+{constants}{dds_name}
         fn type_description() -> &'static {msg}::describe::TypeDescription {{
             static DESCRIPTION: ::std::sync::OnceLock<{msg}::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described(\"{full}\"))
         }}
 ",
-        hash_expression(generator, hash)
+        hash_expression(generator, rihs01(description))
     ));
     if generator.has_bounds(&spec) {
         out.push_str(&codec::check_bounds_text(generator, &spec));
     }
+    out.push_str(&key::methods_text(generator, &spec));
     out.push_str("    }\n\n");
     Ok(())
 }

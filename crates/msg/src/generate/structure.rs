@@ -51,6 +51,9 @@ pub(super) fn text(
                 &field.comments,
                 &format!("`{}`", field.ty),
             );
+            if field.is_key {
+                out.push_str("        ///\n        /// Part of the key.\n");
+            }
             out.push_str(&format!(
                 "        pub {}: {},\n",
                 escaped(&field.name),

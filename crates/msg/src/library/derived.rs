@@ -286,6 +286,7 @@ fn field(name: &str, base: BaseType, shape: Shape) -> FieldSpec {
         name: name.to_string(),
         ty: TypeSpec { base, shape },
         default: None,
+        is_key: false,
         comments: Vec::new(),
         line: 1,
     }
@@ -312,6 +313,7 @@ fn individual(full: &str, found: &Structure) -> IndividualTypeDescription {
                 .as_ref()
                 .map(ToString::to_string)
                 .unwrap_or_default(),
+            is_key: field.is_key,
         })
         .collect();
     if fields.is_empty() {
@@ -323,12 +325,14 @@ fn individual(full: &str, found: &Structure) -> IndividualTypeDescription {
         fields = vec![Field {
             name: "structure_needs_at_least_one_member".to_string(),
             field_type: field_type(&ty, ""),
-            default_value: String::new(),
+            ..Field::default()
         }];
     }
     IndividualTypeDescription {
         type_name: full.to_string(),
         fields,
+        extensibility: found.spec.extensibility,
+        dds_name: found.spec.dds_name.clone(),
     }
 }
 

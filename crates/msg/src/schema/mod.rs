@@ -2,16 +2,19 @@
 //!
 //! The grammar is the one of ROS 2's `rosidl_adapter`: fields with defaults,
 //! constants, fixed arrays, bounded and unbounded sequences, bounded strings,
-//! `#` comments, and `---` between the parts of a service or an action.
+//! `#` comments, and `---` between the parts of a service or an action; also
+//! DDS's annotations in comments (`# @key`, `# @appendable`, `# @dds_name`).
 //! Text comes in through [`parse`]; a mistake comes out as a [`SchemaError`]
 //! with file, line and a way out. Nothing here reads a file or looks at
 //! another interface: names of nested types are resolved by
 //! [`InterfaceLibrary`](crate::library::InterfaceLibrary).
 
+mod annotation;
 mod literal;
 mod names;
 mod parse;
 
+use crate::describe::Extensibility;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -88,6 +91,10 @@ pub struct StructSpec {
     pub fields: Vec<FieldSpec>,
     /// The constants, in order.
     pub constants: Vec<ConstantSpec>,
+    /// Whether fields may be added one day: `# @appendable`.
+    pub extensibility: Extensibility,
+    /// The type's name in DDS where it is not ROS's: `# @dds_name ShapeType`.
+    pub dds_name: Option<String>,
 }
 
 /// One field: `type name [default]`.
@@ -99,6 +106,8 @@ pub struct FieldSpec {
     pub ty: TypeSpec,
     /// Its default value, already checked against the type.
     pub default: Option<Literal>,
+    /// Whether it is part of the key: `# @key` behind it.
+    pub is_key: bool,
     /// Comment lines before it and behind it, without `#`.
     pub comments: Vec<String>,
     /// Line in the file, counted from 1.

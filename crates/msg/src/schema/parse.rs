@@ -3,7 +3,8 @@
 use super::literal::{read_default, read_value};
 use super::{
     BaseType, ConstantSpec, FieldSpec, InterfaceFile, InterfaceKind, SchemaError, Shape,
-    StructSpec, TypeSpec, is_constant_name, is_field_name, is_interface_name, is_package_name,
+    StructSpec, TypeSpec, annotation, is_constant_name, is_field_name, is_interface_name,
+    is_package_name,
 };
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -30,7 +31,10 @@ pub fn parse(
     };
     check_file_names(package, name, kind).map_err(|message| error(1, message))?;
     let mut parts = Vec::with_capacity(kind.part_count());
-    let mut part = PartReader::default();
+    let mut part = PartReader {
+        is_message: kind == InterfaceKind::Message,
+        ..PartReader::default()
+    };
     let mut line_number = 0;
     for line in text.trim_start_matches('\u{feff}').lines() {
         line_number += 1;
@@ -99,6 +103,8 @@ struct PartReader {
     /// Comment lines not yet given to an element.
     waiting: Vec<String>,
     last: LastElement,
+    /// Of a message, which alone can be annotated.
+    is_message: bool,
 }
 
 #[derive(Default)]
@@ -113,8 +119,14 @@ impl PartReader {
     fn read_line(&mut self, line: &str, number: u32, package: &str) -> Result<(), String> {
         let (code, comment) = split_comment(line);
         let code = code.trim();
+        if let Some(comment) = comment
+            && !self.is_message
+        {
+            annotation::refuse_outside_messages(comment)?;
+        }
         if code.is_empty() {
             match comment {
+                Some(comment) if annotation::apply_to_struct(&mut self.part, comment)? => {}
                 Some(comment) => self.waiting.push(comment.to_string()),
                 None if matches!(self.last, LastElement::None) => {
                     // A block set off by an empty line speaks of the whole structure.
@@ -124,9 +136,7 @@ impl PartReader {
             }
             return Ok(());
         }
-        let mut comments = core::mem::take(&mut self.waiting);
-        comments.extend(comment.map(str::to_string));
-        self.read_element(code, number, package, comments)
+        self.read_element(code, number, package, comment)
     }
 
     fn read_element(
@@ -134,8 +144,9 @@ impl PartReader {
         code: &str,
         line: u32,
         package: &str,
-        comments: Vec<String>,
+        comment: Option<&str>,
     ) -> Result<(), String> {
+        let mut comments = core::mem::take(&mut self.waiting);
         let (type_text, rest) = code
             .split_once(|c: char| c.is_whitespace())
             .ok_or_else(|| format!("\"{code}\" has no name; write \"{code} some_name\""))?;
@@ -147,6 +158,8 @@ impl PartReader {
         let (name, after) = rest.split_at(name_end);
         let after = after.trim_start();
         if let Some(value) = after.strip_prefix('=') {
+            comment.map_or(Ok(()), annotation::refuse_on_constant)?;
+            comments.extend(comment.map(str::to_string));
             let constant = read_constant(name, ty, value.trim(), line, comments)?;
             self.check_new_name(name)?;
             self.part.constants.push(constant);
@@ -161,13 +174,18 @@ impl PartReader {
             "" => None,
             text => Some(read_default(&ty, text).map_err(|why| format!("field {name}: {why}"))?),
         };
-        self.part.fields.push(FieldSpec {
+        let mut field = FieldSpec {
             name: name.to_string(),
             ty,
             default,
+            is_key: false,
             comments,
             line,
-        });
+        };
+        if let Some(comment) = comment {
+            annotation::apply_to_field(&mut field, comment)?;
+        }
+        self.part.fields.push(field);
         self.last = LastElement::Field;
         Ok(())
     }
@@ -401,6 +419,7 @@ fn find_comment(line: &str, honour_quotes: bool) -> Result<usize, bool> {
 mod tests {
     use super::super::Literal;
     use super::*;
+    use crate::describe::Extensibility;
     use alloc::vec;
 
     fn message(text: &str) -> Result<StructSpec, String> {
@@ -480,6 +499,39 @@ mod tests {
     }
 
     #[test]
+    fn annotations_tell_key_extensibility_and_dds_name() {
+        let part = message(concat!(
+            "# A shape.\n# @appendable since version 2\n# @dds_name demo::ShapeType\n",
+            "# @brief Doxygen's word, so a comment\n\n",
+            "string<=128 color # @key\nint32 x #@key of old\nint32 y # at @key\n",
+        ))
+        .unwrap();
+        assert_eq!(part.extensibility, Extensibility::Appendable);
+        assert_eq!(part.dds_name.as_deref(), Some("demo::ShapeType"));
+        assert_eq!(
+            part.comments,
+            [
+                "since version 2",
+                "A shape.",
+                "@brief Doxygen's word, so a comment"
+            ]
+        );
+        let keys: Vec<bool> = part.fields.iter().map(|field| field.is_key).collect();
+        assert_eq!(keys, [true, true, false]);
+        let comments: Vec<_> = part.fields.iter().map(|field| &field.comments).collect();
+        assert_eq!(
+            comments,
+            [
+                &vec![],
+                &vec!["of old".to_string()],
+                &vec!["at @key".to_string()]
+            ]
+        );
+        let plain = message("# @final\nint32 x").unwrap();
+        assert_eq!(plain.extensibility, Extensibility::Final);
+    }
+
+    #[test]
     fn services_and_actions_have_their_parts() {
         let parts = |kind, text| {
             parse("p", "N", kind, text, "N")
@@ -493,6 +545,9 @@ mod tests {
         assert!(parts(InterfaceKind::Service, "int8 a").is_err());
         assert!(parts(InterfaceKind::Action, "---").is_err());
         assert!(parts(InterfaceKind::Message, "---").is_err());
+        let keyed = parse("p", "N", InterfaceKind::Service, "int8 a # @key\n---", "N");
+        let error = keyed.unwrap_err().to_string();
+        assert!(error.contains("in a .msg file only"), "{error}");
     }
 
     #[test]
@@ -524,6 +579,19 @@ mod tests {
             ("a/b/c/D a", "package/Name"),
             ("string a \"open", "lacks its closing"),
             ("float32 a 1e300", "too large"),
+            ("# @mutable\nint32 a", "Thing.msg:1: @mutable types"),
+            (
+                "int32 a\n# @appendable\n",
+                "Thing.msg:2: @appendable stands before",
+            ),
+            ("int32 a # @appendable", "@appendable stands before"),
+            ("# @key\nint32 a", "@key stands on the line of its field"),
+            ("int32 A=1 # @key", "@key stands on no constant"),
+            ("# @dds_name\nint32 a", "@dds_name \"\" is no type name"),
+            (
+                "# @dds_name a::3\nint32 a",
+                "@dds_name \"a::3\" is no type name",
+            ),
         ];
         for (text, expected) in cases {
             let error = message(text).unwrap_err();

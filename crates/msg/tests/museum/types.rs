@@ -16,8 +16,9 @@ fn nested(name: &str, kind: u8, capacity: u64, of: &str) -> IndividualTypeDescri
                 nested_type_name: of.into(),
                 ..FieldType::default()
             },
-            default_value: String::new(),
+            ..Field::default()
         }],
+        ..IndividualTypeDescription::default()
     }
 }
 

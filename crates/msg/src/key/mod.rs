@@ -13,6 +13,8 @@
 //! RTPS 2.5 §9.6.4.8, XTypes 1.3 §7.6.8. A member that is a message
 //! contributes its own key, or all its fields if it has none.
 
+mod size;
+
 use crate::cdr::{
     DecodeError, Decoder, Encapsulation, Encoder, Endian, Representation, to_payload,
 };
@@ -23,6 +25,9 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::marker::PhantomData;
 use md5::{Digest, Md5};
+use size::HASH_BYTES;
+pub use size::key_bytes_max;
+pub(crate) use size::key_bytes_max_of;
 
 /// An instance's name on the wire; equal for equal keys. All zeros for types
 /// without a key.
@@ -33,9 +38,9 @@ impl KeyHash {
     /// The hash of `key`, written as the module says, by a type whose keys
     /// take at most `bytes_max` bytes.
     fn of_bytes(key: &[u8], bytes_max: usize) -> Self {
-        let mut hash = [0; 16];
+        let mut hash = [0; HASH_BYTES];
         match hash.get_mut(..key.len()) {
-            Some(start) if bytes_max <= 16 => start.copy_from_slice(key),
+            Some(start) if bytes_max <= HASH_BYTES => start.copy_from_slice(key),
             _ => hash = Md5::digest(key).into(),
         }
         Self(hash)
@@ -135,7 +140,7 @@ pub(crate) fn hash_of(bytes_max: usize, encode: impl Fn(&mut Encoder<'_>)) -> Ke
 /// Reads the key in a hash that is one itself, not its MD5.
 pub(crate) fn hash_decoder(hash: &KeyHash, bytes_max: usize) -> Option<Decoder<'_>> {
     let header = Encapsulation::plain(Representation::Xcdr2, Endian::Big);
-    (bytes_max <= 16).then(|| Decoder::new(&hash.0, header).undelimited())
+    (bytes_max <= HASH_BYTES).then(|| Decoder::new(&hash.0, header).undelimited())
 }
 
 /// Something that writes a key, seen as a value with a payload.

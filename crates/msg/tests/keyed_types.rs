@@ -1,0 +1,24 @@
+//! The generated code that `tests/keys` runs is what the generator makes today.
+//! Apart from them, so that it also answers when that code does not compile.
+
+use pteros_msg::generate::{GenerateOptions, Generator};
+use pteros_msg::library::InterfaceLibrary;
+
+#[path = "keys/definitions.rs"]
+mod definitions;
+
+#[test]
+fn the_types_of_the_key_tests_are_what_the_generator_makes() {
+    let mut library = InterfaceLibrary::new();
+    library.insert_definitions(definitions::DEFINITIONS);
+    let options = GenerateOptions::default();
+    let text = Generator::new(&library, &options).single_file(&["keyed"]);
+    let text = text.unwrap();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/keys/generated.txt");
+    if std::fs::read_to_string(path).is_ok_and(|old| old == text) {
+        return;
+    }
+    let today = concat!(env!("CARGO_TARGET_TMPDIR"), "/generated.txt");
+    std::fs::write(today, &text).unwrap();
+    panic!("the generator makes something else today; if it should, cp {today} {path}");
+}
