@@ -15,7 +15,7 @@ use pteros_rmw::writer::{Outgoing, WriterCounts};
 
 use crate::publisher::RawPublisher;
 use crate::qos::QosProfile;
-use crate::subscription::{Decoded, Decoder};
+use crate::subscription::{Decoded, Decoder, KeyDecoder};
 
 /// Publishes messages of a type known at run time, or bytes as they are. Cheap
 /// to clone, thread-safe; waits for room as [`Publisher`](crate::Publisher)
@@ -131,6 +131,11 @@ impl Outgoing for Ready {
 pub(crate) fn dynamic_decoder(ty: &DynamicType) -> Decoder<DynamicMessage> {
     let ty = ty.clone();
     Box::new(move |body| DynamicMessage::from_payload(&ty, &bytes_of(body)).map(Decoded::Owned))
+}
+
+pub(crate) fn dynamic_key_decoder(ty: &DynamicType) -> KeyDecoder<DynamicMessage> {
+    let ty = ty.clone();
+    Box::new(move |_| Ok(DynamicMessage::new(&ty)))
 }
 
 pub(crate) fn raw_decoder() -> Decoder<Bytes> {

@@ -10,15 +10,17 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use pteros_msg::dynamic::{DynamicMessage, DynamicType};
 use pteros_msg::hash::TypeHash;
+use pteros_msg::key::key_reader;
 use pteros_msg::message::{Message, dds_type_name};
 use pteros_rmw::graph::NodeKey;
+use pteros_rmw::instance::Keying;
 use pteros_rmw::names::{NameKind, dds_topic, node_path};
 use pteros_rmw::reader::Wants;
 use pteros_rmw::{Core, EndpointSpec};
 
 use crate::args::{Arguments, node_identity, resolve_name};
 use crate::context::Context;
-use crate::dynamic::{DynamicPublisher, dynamic_decoder, raw_decoder};
+use crate::dynamic::{DynamicPublisher, dynamic_decoder, dynamic_key_decoder, raw_decoder};
 use crate::error::{CreateError, NodeError};
 use crate::event::EventTask;
 use crate::executor::{Home, SingleThreadedExecutor};
@@ -27,7 +29,8 @@ use crate::publisher::{Publisher, PublisherOptions, RawPublisher};
 use crate::qos::QosProfile;
 use crate::sample::Sample;
 use crate::subscription::{
-    Decoder, Subscription, SubscriptionCore, SubscriptionOptions, typed_decoder,
+    Decoder, KeyDecoder, Subscription, SubscriptionCore, SubscriptionOptions, typed_decoder,
+    typed_key_decoder,
 };
 use crate::timer::{Timer, TimerCore};
 
@@ -257,7 +260,7 @@ impl Node {
         topic: &str,
         options: PublisherOptions,
     ) -> Result<Publisher<T>, CreateError> {
-        let raw = self.raw_publisher(topic, T::TYPE_NAME, Some(T::TYPE_HASH), options)?;
+        let raw = self.raw_publisher(topic, TypeFacts::of::<T>(), options)?;
         Ok(Publisher::new(raw))
     }
 
@@ -272,7 +275,7 @@ impl Node {
         qos: impl Into<QosProfile>,
     ) -> Result<DynamicPublisher, CreateError> {
         let options = PublisherOptions::new(qos);
-        let raw = self.raw_publisher(topic, ty.name(), Some(ty.hash()), options)?;
+        let raw = self.raw_publisher(topic, TypeFacts::of_dynamic(ty), options)?;
         Ok(DynamicPublisher {
             raw,
             ty: ty.clone(),
@@ -282,14 +285,11 @@ impl Node {
     fn raw_publisher(
         &self,
         topic: &str,
-        type_name: &str,
-        hash: Option<TypeHash>,
+        ty: TypeFacts<'_>,
         options: PublisherOptions,
     ) -> Result<Arc<RawPublisher>, CreateError> {
         let topic = self.core.resolve(topic)?;
-        let spec = spec(&topic, type_name, hash, &options.qos, |qos| {
-            qos.to_endpoint()
-        })?;
+        let spec = spec(&topic, ty, &options.qos, |qos| qos.to_endpoint())?;
         let runtime = self.core.core();
         let endpoint = runtime
             .create_writer(spec)
@@ -350,8 +350,8 @@ impl Node {
         options: SubscriptionOptions<T>,
     ) -> Result<Subscription<T>, CreateError> {
         let wants = Wants::Type(std::any::TypeId::of::<T>());
-        let hash = Some(T::TYPE_HASH);
-        self.subscription(topic, T::TYPE_NAME, hash, wants, typed_decoder(), options)
+        let decoders = (typed_decoder(), typed_key_decoder());
+        self.subscription(topic, TypeFacts::of::<T>(), wants, decoders, options)
     }
 
     /// A subscription whose type is known at run time.
@@ -364,13 +364,15 @@ impl Node {
         ty: &DynamicType,
         options: SubscriptionOptions<DynamicMessage>,
     ) -> Result<Subscription<DynamicMessage>, CreateError> {
-        let hash = Some(ty.hash());
-        let decode = dynamic_decoder(ty);
-        self.subscription(topic, ty.name(), hash, Wants::Bytes, decode, options)
+        let decoders = (dynamic_decoder(ty), dynamic_key_decoder(ty));
+        let facts = TypeFacts::of_dynamic(ty);
+        self.subscription(topic, facts, Wants::Bytes, decoders, options)
     }
 
     /// A subscription to serialized messages, which are never decoded. The
-    /// type need not be known beyond its name.
+    /// type need not be known beyond its name; of an instance's end it gets the
+    /// serialized key if its options have a
+    /// [`key_reader`](SubscriptionOptions::key_reader).
     ///
     /// # Errors
     /// See [`CreateError`].
@@ -381,29 +383,44 @@ impl Node {
         hash: Option<TypeHash>,
         options: SubscriptionOptions<Bytes>,
     ) -> Result<Subscription<Bytes>, CreateError> {
-        self.subscription(topic, type_name, hash, Wants::Bytes, raw_decoder(), options)
+        let keying = match &options.key_reader {
+            Some(reader) => Keying::Keyed(reader.clone()),
+            None => Keying::Keyless,
+        };
+        let facts = TypeFacts {
+            name: type_name,
+            hash,
+            keying,
+        };
+        let decoders: (_, KeyDecoder<Bytes>) = (raw_decoder(), Box::new(|key| Ok(key.clone())));
+        self.subscription(topic, facts, Wants::Bytes, decoders, options)
     }
 
     fn subscription<T: Send + 'static>(
         &self,
         topic: &str,
-        type_name: &str,
-        hash: Option<TypeHash>,
+        mut ty: TypeFacts<'_>,
         wants: Wants,
-        decode: Decoder<T>,
+        (decode, decode_key): (Decoder<T>, KeyDecoder<T>),
         options: SubscriptionOptions<T>,
     ) -> Result<Subscription<T>, CreateError> {
         let topic = self.core.resolve(topic)?;
         let runtime = self.core.core();
         let dds = dds_topic(&topic, options.qos.avoid_ros_namespace_conventions);
         let known = runtime.graph().endpoints();
-        let publishers = known
+        let publishers: Vec<_> = known
             .iter()
-            .filter(|e| e.data.guid.entity.is_writer() && e.data.topic == dds);
+            .filter(|e| e.data.guid.entity.is_writer() && e.data.topic == dds)
+            .collect();
+        let has_key = publishers.iter().any(|e| e.data.guid.entity.is_keyed());
+        if has_key && matches!(ty.keying, Keying::Keyless) {
+            // Other stacks match endpoints only if both have a key.
+            ty.keying = Keying::Unread;
+        }
         let qos = options
             .qos
-            .for_publishers(publishers.map(|publisher| &publisher.data.qos));
-        let spec = spec(&topic, type_name, hash, &qos, |qos| qos.to_reader())?;
+            .for_publishers(publishers.iter().map(|publisher| &publisher.data.qos));
+        let spec = spec(&topic, ty, &qos, |qos| qos.to_reader())?;
         let endpoint = runtime
             .create_reader(spec, wants, options.ignore_local_publications)
             .map_err(|source| CreateError::Endpoint {
@@ -420,6 +437,7 @@ impl Node {
             topic,
             qos,
             decode,
+            decode_key,
             callback: options.callback.map(Mutex::new),
             on_event,
             own_queue: Mutex::new(runtime.ready_queue()),
@@ -522,30 +540,56 @@ impl fmt::Debug for Node {
     }
 }
 
+/// What an endpoint must know of its type.
+struct TypeFacts<'a> {
+    name: &'a str,
+    hash: Option<TypeHash>,
+    keying: Keying,
+}
+
+impl<'a> TypeFacts<'a> {
+    fn of<T: Message>() -> Self {
+        Self {
+            name: T::TYPE_NAME,
+            hash: Some(T::TYPE_HASH),
+            keying: key_reader::<T>().map_or(Keying::Keyless, Keying::Keyed),
+        }
+    }
+
+    fn of_dynamic(ty: &'a DynamicType) -> Self {
+        Self {
+            name: ty.name(),
+            hash: Some(ty.hash()),
+            keying: Keying::Keyless,
+        }
+    }
+}
+
 /// What an endpoint announces: names as DDS has them, and the type's hash
 /// where ROS 2 puts it.
 fn spec(
     topic: &str,
-    type_name: &str,
-    hash: Option<TypeHash>,
+    ty: TypeFacts<'_>,
     qos: &QosProfile,
     announced: impl FnOnce(&QosProfile) -> pteros_rmw::rtps::qos::EndpointQos,
 ) -> Result<EndpointSpec, CreateError> {
-    if type_name.split('/').count() != 3 {
-        return Err(CreateError::TypeName(type_name.into()));
+    if ty.name.split('/').count() != 3 {
+        return Err(CreateError::TypeName(ty.name.into()));
     }
     qos.validate().map_err(|source| CreateError::Qos {
         topic: topic.into(),
         source,
     })?;
     let mut endpoint_qos = announced(qos);
-    if let Some(hash) = hash {
+    if let Some(hash) = ty.hash {
         let entry = format!("typehash={hash};");
         endpoint_qos.user_data.splice(0..0, entry.into_bytes());
     }
     Ok(EndpointSpec {
         topic: dds_topic(topic, qos.avoid_ros_namespace_conventions),
-        type_name: dds_type_name(type_name),
+        type_name: dds_type_name(ty.name),
         qos: endpoint_qos,
+        keying: ty.keying,
+        lifecycle: qos.lifecycle(),
     })
 }

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use pteros_msg::cdr::{DecodeError, Representation};
+use pteros_msg::key::{KeyHash, KeyReader, key_hash, key_payload};
 use pteros_msg::message::Message;
 use pteros_rmw::error::PublishError;
 use pteros_rmw::event::EndpointEvent;
@@ -250,7 +252,7 @@ impl RawPublisher {
     }
 
     /// Errors speak of the ROS topic, the runtime of DDS's.
-    fn named(&self, error: PublishError) -> PublishError {
+    pub(crate) fn named(&self, error: PublishError) -> PublishError {
         let ros = self.topic.clone();
         match error {
             PublishError::TimedOut { waited_ms, .. } => PublishError::TimedOut {
@@ -262,6 +264,12 @@ impl RawPublisher {
                 size,
                 max,
             },
+            PublishError::TooManyInstances { max, .. } => {
+                PublishError::TooManyInstances { topic: ros, max }
+            }
+            PublishError::UnknownInstance { .. } => PublishError::UnknownInstance { topic: ros },
+            PublishError::NoKey { .. } => PublishError::NoKey { topic: ros },
+            PublishError::Invalid { reason, .. } => PublishError::Invalid { topic: ros, reason },
             other => other,
         }
     }
@@ -318,6 +326,14 @@ impl<T: Message> Outgoing for Borrowed<'_, T> {
     fn serialized_len(&mut self) -> usize {
         self.payload.len(self.message)
     }
+
+    fn key_hash(&mut self, _: &dyn KeyReader) -> Result<KeyHash, DecodeError> {
+        Ok(key_hash(self.message))
+    }
+
+    fn key(&mut self, _: &dyn KeyReader) -> Result<Bytes, DecodeError> {
+        Ok(key_payload(self.message, Representation::Xcdr1).into())
+    }
 }
 
 struct Shared<'m, T> {
@@ -340,5 +356,13 @@ impl<T: Message> Outgoing for Shared<'_, T> {
 
     fn serialized_len(&mut self) -> usize {
         self.payload.len(&*self.message)
+    }
+
+    fn key_hash(&mut self, _: &dyn KeyReader) -> Result<KeyHash, DecodeError> {
+        Ok(key_hash(&*self.message))
+    }
+
+    fn key(&mut self, _: &dyn KeyReader) -> Result<Bytes, DecodeError> {
+        Ok(key_payload(&*self.message, Representation::Xcdr1).into())
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use pteros_rmw::instance::{InstanceInfo, Keyed};
 use pteros_rmw::rtps::id::Guid;
 use pteros_rmw::rtps::time::Timestamp;
 use pteros_rmw::sample::{Path, SampleMeta};
@@ -38,11 +39,14 @@ pub struct SampleInfo {
     pub publisher: Guid,
     /// How it came.
     pub path: Path,
+    /// Its instance, where the type has a key.
+    pub instance: Option<InstanceInfo>,
 }
 
 impl SampleInfo {
-    pub(crate) fn new(meta: SampleMeta) -> Self {
+    pub(crate) fn new(meta: SampleMeta, instance: Option<&Keyed>) -> Self {
         Self {
+            instance: instance.map(|keyed| keyed.info),
             source_time: meta.source.map(system_time),
             reception_time: system_time(meta.reception),
             sequence: meta.sequence,

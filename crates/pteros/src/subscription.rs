@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 use pteros_msg::cdr::{DecodeError, from_payload};
+use pteros_msg::key::{KeyReader, from_key_payload};
 use pteros_msg::message::Message;
 use pteros_rmw::event::EndpointEvent;
 use pteros_rmw::reader::{ReaderCounts, ReaderEndpoint};
@@ -16,15 +18,19 @@ use pteros_rmw::sample::{Body, Item};
 
 use crate::event::{EventCallback, EventTask};
 use crate::executor::Home;
+use crate::instance::{Change, InstanceEnd};
 use crate::node::{Attach, NodeCore};
 use crate::qos::QosProfile;
 use crate::sample::{Sample, SampleInfo};
 
-/// What is called for each message.
-pub(crate) type Callback<T> = Box<dyn FnMut(Sample<T>) + Send>;
+/// What is called for each message and each end of an instance.
+pub(crate) type Callback<T> = Box<dyn FnMut(Change<T>) + Send>;
 
 /// Turns what arrived into a message.
 pub(crate) type Decoder<T> = Box<dyn Fn(Body) -> Result<Decoded<T>, DecodeError> + Send + Sync>;
+
+/// Turns a serialized key into a message with nothing else filled in.
+pub(crate) type KeyDecoder<T> = Box<dyn Fn(&Bytes) -> Result<T, DecodeError> + Send + Sync>;
 
 /// A message as it came: shared with its publisher, or made from bytes.
 pub(crate) enum Decoded<T> {
@@ -42,6 +48,7 @@ pub struct SubscriptionOptions<T> {
     pub ignore_local_publications: bool,
     pub(crate) callback: Option<Callback<T>>,
     pub(crate) on_event: Option<EventCallback>,
+    pub(crate) key_reader: Option<Arc<dyn KeyReader>>,
 }
 
 impl<T> SubscriptionOptions<T> {
@@ -53,13 +60,33 @@ impl<T> SubscriptionOptions<T> {
             ignore_local_publications: false,
             callback: None,
             on_event: None,
+            key_reader: None,
         }
     }
 
     /// Calls `callback` from the node's executor for each message, never two at
     /// a time.
-    pub fn callback(mut self, callback: impl FnMut(Sample<T>) + Send + 'static) -> Self {
+    pub fn callback(self, mut callback: impl FnMut(Sample<T>) + Send + 'static) -> Self {
+        self.on_change(move |change| {
+            if let Change::Sample(sample) = change {
+                callback(sample);
+            }
+        })
+    }
+
+    /// In place of [`SubscriptionOptions::callback`]: calls `callback` for each
+    /// message and, where the type has a key, for the end of each instance, in
+    /// order. Of several ends of one instance that wait the last is told.
+    pub fn on_change(mut self, callback: impl FnMut(Change<T>) + Send + 'static) -> Self {
         self.callback = Some(Box::new(callback));
+        self
+    }
+
+    /// Tells instances apart by `reader`: for subscriptions whose type alone does
+    /// not say how, [`create_raw_subscription`](crate::Node::create_raw_subscription).
+    /// Without it such a subscription hears samples, but no ends of instances.
+    pub fn key_reader(mut self, reader: Arc<dyn KeyReader>) -> Self {
+        self.key_reader = Some(reader);
         self
     }
 
@@ -126,10 +153,15 @@ impl<T: 'static> Subscription<T> {
 
     /// Takes the oldest message waiting. Never blocks and looks at no socket:
     /// somebody must spin, or wait, for messages to come. One that cannot be
-    /// decoded is counted and passed over. With a callback there is usually
-    /// nothing to take.
+    /// decoded is counted and passed over, the end of an instance just passed
+    /// over. With a callback there is usually nothing to take.
     pub fn take(&self) -> Option<Sample<T>> {
         self.core.take()
+    }
+
+    /// As [`Subscription::take`], the ends of instances included.
+    pub fn take_change(&self) -> Option<Change<T>> {
+        self.core.take_change()
     }
 
     /// Takes the oldest message, waiting for one at most `timeout`. Blocks;
@@ -202,6 +234,7 @@ pub(crate) struct SubscriptionCore<T> {
     pub(crate) topic: String,
     pub(crate) qos: QosProfile,
     pub(crate) decode: Decoder<T>,
+    pub(crate) decode_key: KeyDecoder<T>,
     pub(crate) callback: Option<Mutex<Callback<T>>>,
     pub(crate) on_event: Option<Arc<EventTask>>,
     /// Where a thread in `take_timeout` sleeps.
@@ -212,11 +245,37 @@ pub(crate) struct SubscriptionCore<T> {
 impl<T: 'static> SubscriptionCore<T> {
     fn take(&self) -> Option<Sample<T>> {
         loop {
-            let Item { body, meta, .. } = self.node.core().take(&self.endpoint)?;
-            let info = SampleInfo::new(meta);
+            if let Change::Sample(sample) = self.take_change()? {
+                return Some(sample);
+            }
+        }
+    }
+
+    fn take_change(&self) -> Option<Change<T>> {
+        loop {
+            let item = self.node.core().take(&self.endpoint)?;
+            let is_end = item.is_end();
+            let Item {
+                body,
+                meta,
+                instance,
+                ..
+            } = item;
+            let info = SampleInfo::new(meta, instance.as_deref());
+            if let Some(keyed) = instance.filter(|_| is_end) {
+                match (self.decode_key)(&keyed.key) {
+                    Ok(key) => return Some(Change::End(InstanceEnd::new(key, info, keyed.info))),
+                    Err(error) => self.note_undecodable(&info, &error),
+                }
+                continue;
+            }
             match (self.decode)(body) {
-                Ok(Decoded::Shared(value)) => return Some(Sample::shared(value, info)),
-                Ok(Decoded::Owned(value)) => return Some(Sample::owned(value, info)),
+                Ok(Decoded::Shared(value)) => {
+                    return Some(Change::Sample(Sample::shared(value, info)));
+                }
+                Ok(Decoded::Owned(value)) => {
+                    return Some(Change::Sample(Sample::owned(value, info)));
+                }
                 Err(error) => self.note_undecodable(&info, &error),
             }
         }
@@ -262,8 +321,8 @@ impl<T: 'static> Task for SubscriptionCore<T> {
         let Some(mut callback) = self.callback.as_ref().and_then(Mutex::try_lock) else {
             return;
         };
-        if let Some(sample) = self.take() {
-            callback(sample);
+        if let Some(change) = self.take_change() {
+            callback(change);
         }
         drop(callback);
         if self.endpoint.has_samples() {
@@ -292,6 +351,11 @@ impl<T> Drop for SubscriptionCore<T> {
         core.detach_endpoint(self.node.key, self.endpoint.data.guid);
         core.remove_reader(&self.endpoint);
     }
+}
+
+/// The decoder of a Rust message type's key.
+pub(crate) fn typed_key_decoder<T: Message>() -> KeyDecoder<T> {
+    Box::new(|key| from_key_payload(key))
 }
 
 /// The decoder of a Rust message type.

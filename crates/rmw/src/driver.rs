@@ -189,7 +189,7 @@ impl Core {
             Machine::Graph => self.announce_graph(now),
             Machine::Writer(id) => {
                 if let Some(writer) = self.writer(id) {
-                    writer.state.lock().machine.handle_timeout(now);
+                    writer.handle_timeout(now);
                     self.serve_writer(now, &writer);
                 }
             }

@@ -92,6 +92,32 @@ pub enum PublishError {
         /// How long the call waited, milliseconds.
         waited_ms: u64,
     },
+    /// Something of an instance was asked of a topic without key.
+    #[error(
+        "topic \"{topic}\" has no key, so it has no instances to register, dispose of or unregister; mark the key fields of its type, or publish a message that says so"
+    )]
+    NoKey {
+        /// The topic.
+        topic: String,
+    },
+    /// An instance is unregistered that this publisher does not write.
+    #[error(
+        "topic \"{topic}\": this publisher does not write that instance; it was never published or registered here, or is unregistered already"
+    )]
+    UnknownInstance {
+        /// The topic.
+        topic: String,
+    },
+    /// The publisher writes as many instances as it may.
+    #[error(
+        "topic \"{topic}\": this publisher writes {max} instances, its limit; unregister those that are done, or allow more in resource_limits"
+    )]
+    TooManyInstances {
+        /// The topic.
+        topic: String,
+        /// The limit.
+        max: usize,
+    },
     /// The message is larger than the writer may send to other processes.
     #[error(
         "topic \"{topic}\": the message has {size} bytes, more than the {max} that may leave the process; split it into several"

@@ -64,6 +64,12 @@ pub enum EndpointEvent {
         /// The writer that changed.
         writer: Guid,
     },
+    /// Samples, or ends, of instances beyond the limit on them were dropped
+    /// (readers of keyed topics).
+    SampleRejected {
+        /// How many so far.
+        total: u64,
+    },
     /// Samples will never come (readers).
     SampleLost {
         /// How many so far.

@@ -273,6 +273,7 @@ impl Core {
             topic: DISCOVERY_TOPIC.into(),
             type_name: dds_type_name(ParticipantEntitiesInfo::TYPE_NAME),
             qos,
+            ..EndpointSpec::default()
         };
         let reader_qos = EndpointQos {
             history: History::KeepAll,

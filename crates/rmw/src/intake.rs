@@ -1,5 +1,6 @@
 //! Where samples enter a subscription, whatever path they took: the owner is
-//! asked first, then the time filter, then the queue with its order.
+//! asked first, then the time filter, then the queue with its order. Where the
+//! topic has a key all that is per instance, see [`Instances`].
 //!
 //! Policies that a subscription does not ask for have no judge here and cost
 //! one look at an empty option.
@@ -8,14 +9,17 @@ use pteros_rtps::id::Guid;
 use pteros_rtps::qos::EndpointQos;
 use pteros_rtps::time::Instant;
 
+use crate::instance::{Instances, KeyHash, Totals};
 use crate::ownership::Owners;
-use crate::sample::{Item, SampleQueue};
+use crate::sample::{Item, Popped, SampleQueue};
 use crate::separation::Separation;
 
 /// The way into one subscription's queue.
 pub(crate) struct Intake {
     pub(crate) queue: SampleQueue,
     pub(crate) owners: Option<Owners>,
+    /// In place of queue and filter, where the topic has a key.
+    pub(crate) instances: Option<Box<Instances>>,
     separation: Option<Separation>,
 }
 
@@ -24,10 +28,14 @@ pub(crate) struct Intake {
 pub(crate) enum Entered {
     /// It waits to be taken.
     Queued,
+    /// The end of an instance waits to be taken.
+    Noted,
     /// It was filtered, held or too late; its publisher was heard.
     Heard,
-    /// Another publisher owns the topic.
+    /// Another publisher owns the topic, or its instance.
     Outranked,
+    /// There are as many instances as the limits allow, or none can be told.
+    Rejected,
 }
 
 impl Intake {
@@ -35,7 +43,51 @@ impl Intake {
         Self {
             queue: SampleQueue::new(qos),
             owners: Owners::new(qos),
+            instances: None,
             separation: Separation::new(qos),
+        }
+    }
+
+    /// One that tells instances apart.
+    pub(crate) fn keyed(qos: &EndpointQos, instances: Instances) -> Self {
+        Self {
+            separation: None,
+            instances: Some(Box::new(instances)),
+            ..Self::new(qos)
+        }
+    }
+
+    /// Whether another sample has no room; `key` is its instance's, if that is
+    /// known.
+    pub(crate) fn is_full_for(&self, key: Option<&KeyHash>) -> bool {
+        match (&self.instances, key) {
+            (None, _) => self.queue.is_full(),
+            (Some(instances), None) => instances.is_full(),
+            (Some(instances), Some(key)) => instances.is_full_for(key),
+        }
+    }
+
+    /// Notes that samples were left behind for lack of room.
+    pub(crate) fn hold_back(&mut self) {
+        match &mut self.instances {
+            None => self.queue.hold_back(),
+            Some(instances) => instances.hold_back(),
+        }
+    }
+
+    /// Takes the oldest sample, or end of an instance.
+    pub(crate) fn pop(&mut self, now: impl FnOnce() -> Instant) -> Popped {
+        match &mut self.instances {
+            None => self.queue.pop(now),
+            Some(instances) => instances.pop(now),
+        }
+    }
+
+    /// Whether nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        match &self.instances {
+            None => self.queue.is_empty(),
+            Some(instances) => instances.is_empty(),
         }
     }
 
@@ -52,6 +104,9 @@ impl Intake {
         item: Item,
         alive: impl Fn(Guid) -> bool,
     ) -> Entered {
+        if let Some(instances) = &mut self.instances {
+            return instances.offer(now, item, self.owners.as_mut(), alive);
+        }
         if let Some(owners) = &mut self.owners
             && !owners.admits(now, item.meta.publisher, alive)
         {
@@ -71,9 +126,17 @@ impl Intake {
         }
     }
 
-    /// Hands over what the time filter held long enough. Whether it waits to
-    /// be taken now; a full queue leaves it where it is.
-    pub(crate) fn release(&mut self, now: Instant) -> bool {
+    /// Does what is due: hands over what the time filter held long enough,
+    /// unless the queue is full, and looks after instances. How many samples
+    /// wait to be taken by it.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) -> u64 {
+        match &mut self.instances {
+            None => u64::from(self.release(now)),
+            Some(instances) => instances.handle_timeout(now),
+        }
+    }
+
+    fn release(&mut self, now: Instant) -> bool {
         let Some(separation) = &mut self.separation else {
             return false;
         };
@@ -88,15 +151,28 @@ impl Intake {
         held.is_some_and(|item| self.queue.push_or_drop_oldest(item))
     }
 
-    /// When [`Intake::release`] has something to do; `None` while the queue
-    /// is too full for it.
-    pub(crate) fn release_at(&self) -> Option<Instant> {
+    /// When [`Intake::handle_timeout`] has something to do; `None` while the
+    /// queue is too full for it.
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        if let Some(instances) = &self.instances {
+            return instances.next_timeout();
+        }
         let at = self.separation.as_ref()?.release_at();
         at.filter(|_| !self.queue.is_full())
     }
 
-    pub(crate) fn filtered(&self) -> u64 {
-        self.separation.as_ref().map_or(0, |s| s.filtered)
+    /// What became of samples that were not handed over.
+    pub(crate) fn totals(&self) -> Totals {
+        match &self.instances {
+            Some(instances) => instances.totals,
+            None => Totals {
+                overwritten: self.queue.overwritten,
+                expired: self.queue.expired,
+                filtered: self.separation.as_ref().map_or(0, |s| s.filtered),
+                late: self.queue.late(),
+                ..Totals::default()
+            },
+        }
     }
 
     pub(crate) fn outranked(&self) -> u64 {
@@ -148,7 +224,7 @@ mod tests {
         assert_eq!(offer(150, 2, 20), Entered::Outranked);
         assert_eq!(offer(160, 1, 11), Entered::Queued);
         assert_eq!(offer(170, 1, 12), Entered::Heard);
-        assert_eq!((intake.outranked(), intake.filtered()), (1, 0));
+        assert_eq!((intake.outranked(), intake.totals().filtered), (1, 0));
     }
 
     #[test]
@@ -163,12 +239,12 @@ mod tests {
         });
         intake.offer(at_ms(0), item(1), |_| true);
         assert_eq!(intake.offer(at_ms(10), item(2), |_| true), Entered::Heard);
-        assert_eq!(intake.release_at(), None);
-        assert!(!intake.release(at_ms(110)));
+        assert_eq!(intake.next_timeout(), None);
+        assert!(intake.handle_timeout(at_ms(110)) == 0);
         let popped = intake.queue.pop(|| Instant::ZERO);
         assert!(popped.item.is_some() && popped.resume);
-        assert_eq!(intake.release_at(), Some(at_ms(110)));
-        assert!(intake.release(at_ms(300)));
+        assert_eq!(intake.next_timeout(), Some(at_ms(110)));
+        assert!(intake.handle_timeout(at_ms(300)) == 1);
         assert_eq!(taken(&mut intake), Some(2));
     }
 }

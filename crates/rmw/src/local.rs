@@ -18,9 +18,10 @@ use pteros_rtps::reader::WriterProxyConfig;
 use pteros_rtps::time::{Duration, Instant};
 
 use crate::core::Core;
+use crate::instance::{KeyHash, Keyed};
 use crate::reader::{ReaderEndpoint, Wants};
 use crate::sample::{Body, Item, SampleMeta};
-use crate::writer::{Outgoing, WriterEndpoint, WriterState};
+use crate::writer::{Outgoing, WriterEndpoint};
 
 /// A writer's way to one reader of its own context.
 #[derive(Clone)]
@@ -84,7 +85,7 @@ impl Core {
         // Under the writer's lock, so that no message falls between the
         // latched ones and the route.
         let state = writer.state.lock();
-        for item in state.latched_for(now, reader) {
+        for item in state.latched.for_reader(now, &reader.data.qos) {
             self.deliver(now, writer, &route, item.clone());
         }
         let mut routes: Vec<_> = writer.local.load().iter().cloned().collect();
@@ -106,7 +107,7 @@ impl Core {
             // It lives as long as this process does.
             qos.lease_duration = Duration::INFINITE;
         }
-        reader.note_strength(writer.guid(), qos.ownership_strength);
+        reader.note_writer(writer.guid(), qos.ownership_strength);
         let mut machine = reader.machine.lock();
         machine.match_writer(
             now,
@@ -125,7 +126,7 @@ impl Core {
     }
 
     /// Ends all local matches of a writer that is going.
-    pub(crate) fn unmatch_local_writer(&self, writer: &WriterEndpoint) {
+    pub(crate) fn unmatch_local_writer(&self, now: Instant, writer: &WriterEndpoint) {
         let guid = writer.guid();
         for route in writer.local.swap(Arc::default()).iter() {
             let reader = &route.reader;
@@ -133,7 +134,9 @@ impl Core {
             machine.unmatch_writer(guid);
             reader.collect_events(&mut machine);
             drop(machine);
-            reader.forget_writer(guid);
+            reader.forget_writer(now, guid, self.env.wall());
+            // An instance that ended may be due to be purged.
+            self.schedule_reader(reader, &reader.machine.lock());
             reader.events.note_matched(guid, -1);
         }
     }
@@ -157,11 +160,12 @@ impl Core {
         writer: &WriterEndpoint,
         message: &mut dyn Outgoing,
         meta: SampleMeta,
+        keyed: Option<&Keyed>,
     ) {
         let routes = writer.local.load();
         for route in routes.iter() {
             let body = body_for(route.reader.wants, message);
-            let item = writer.item(now, body, meta);
+            let item = writer.item(now, body, meta, keyed);
             self.deliver(now, writer, route, item);
         }
         writer.note_delivered_locally(routes.len());
@@ -204,36 +208,29 @@ impl Core {
 impl WriterEndpoint {
     /// Whether a KEEP_ALL writer must wait for some local KEEP_ALL reader.
     /// KEEP_LAST never waits, here as on the wire.
-    pub(crate) fn must_wait_locally(&self) -> bool {
+    pub(crate) fn must_wait_locally(&self, key: Option<&KeyHash>) -> bool {
         self.data.qos.history == History::KeepAll
             && self
                 .local
                 .load()
                 .iter()
-                .any(|route| route.reliable && route.reader.is_full())
+                .any(|route| route.reliable && route.reader.is_full_for(key))
     }
 
     /// A sample on its way to a local reader.
-    pub(crate) fn item(&self, now: Instant, body: Body, meta: SampleMeta) -> Item {
+    pub(crate) fn item(
+        &self,
+        now: Instant,
+        body: Body,
+        meta: SampleMeta,
+        keyed: Option<&Keyed>,
+    ) -> Item {
         Item {
             body,
             meta,
             expires_at: now.after(self.data.qos.lifespan),
+            instance: keyed.map(|keyed| Box::new(keyed.clone())),
         }
-    }
-}
-
-impl WriterState {
-    /// The samples a local late joiner of that depth gets, oldest first.
-    fn latched_for(&self, now: Instant, reader: &ReaderEndpoint) -> impl Iterator<Item = &Item> {
-        let depth = match (reader.data.qos.durability, reader.data.qos.history) {
-            (Durability::Volatile, _) => 0,
-            (_, History::KeepLast(depth)) => depth.max(1) as usize,
-            (_, History::KeepAll) => usize::MAX,
-        };
-        let alive = self.latched.iter().filter(move |i| i.expires_at > now);
-        let skipped = alive.clone().count().saturating_sub(depth);
-        alive.skip(skipped)
     }
 }
 

@@ -12,12 +12,13 @@ use pteros_rtps::locator::Route;
 use pteros_rtps::participant::ParticipantEvent;
 use pteros_rtps::qos::{EndpointQos, History, Liveliness, XCDR1, XCDR2};
 use pteros_rtps::reader::{Reader, ReaderConfig, WriterProxyConfig};
-use pteros_rtps::time::Instant;
+use pteros_rtps::time::{Duration, Instant};
 use pteros_rtps::writer::{ReaderProxyConfig, Writer, WriterConfig};
 
 use crate::core::Core;
 use crate::deadline::Machine;
 use crate::error::EndpointError;
+use crate::instance::{Keying, Lifecycle};
 use crate::local::has_manual_lease;
 use crate::publish::transmit;
 use crate::reader::{ReaderEndpoint, Wants};
@@ -29,7 +30,7 @@ use crate::writer::WriterEndpoint;
 const ENDPOINTS_MAX: usize = 8192;
 
 /// What a publisher or a subscription is made of.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct EndpointSpec {
     /// DDS topic name, `rt/chatter`.
     pub topic: String,
@@ -37,6 +38,10 @@ pub struct EndpointSpec {
     pub type_name: String,
     /// Every policy; `user_data` carries the type hash.
     pub qos: EndpointQos,
+    /// Whether the topic has a key, and who reads it.
+    pub keying: Keying,
+    /// What becomes of instances that end.
+    pub lifecycle: Lifecycle,
 }
 
 impl Core {
@@ -45,7 +50,8 @@ impl Core {
     /// # Errors
     /// See [`EndpointError`].
     pub fn create_writer(&self, spec: EndpointSpec) -> Result<Arc<WriterEndpoint>, EndpointError> {
-        let guid = self.new_guid(EntityId::KIND_WRITER_NO_KEY)?;
+        let guid = self.new_guid(spec.keying.writer_kind())?;
+        let (keying, lifecycle) = (spec.keying.clone(), spec.lifecycle);
         let mut data = self.endpoint_data(guid, spec);
         if data.qos.representation.is_empty() {
             data.qos.representation = vec![XCDR1];
@@ -55,11 +61,16 @@ impl Core {
                 same_host: self.options.fragment_bytes_same_host,
                 network: self.options.fragment_bytes_network,
             },
-            ..WriterConfig::new(guid, data.qos.clone())
+            ..WriterConfig::new(guid, machine_qos(&data.qos, &keying))
         };
         let sample_bytes_max = config.limits.sample_bytes_max;
         let machine = Writer::new(config);
-        let writer = Arc::new(WriterEndpoint::new(data.clone(), machine, sample_bytes_max));
+        let writer = Arc::new(WriterEndpoint::new(
+            data.clone(),
+            machine,
+            sample_bytes_max,
+            (&keying, lifecycle),
+        ));
         let now = self.env.now();
         let order = self.match_order.lock();
         let local: Vec<_> = {
@@ -92,17 +103,19 @@ impl Core {
         wants: Wants,
         ignore_local: bool,
     ) -> Result<Arc<ReaderEndpoint>, EndpointError> {
-        let guid = self.new_guid(EntityId::KIND_READER_NO_KEY)?;
+        let guid = self.new_guid(spec.keying.reader_kind())?;
+        let (keying, lifecycle) = (spec.keying.clone(), spec.lifecycle);
         let mut data = self.endpoint_data(guid, spec);
         if data.qos.representation.is_empty() {
             data.qos.representation = vec![XCDR1, XCDR2];
         }
-        let machine = Reader::new(reader_config(guid, &data.qos));
+        let machine = Reader::new(reader_config(guid, &machine_qos(&data.qos, &keying)));
         let reader = Arc::new(ReaderEndpoint::new(
             data.clone(),
             wants,
             ignore_local,
             machine,
+            (&keying, lifecycle),
         ));
         let now = self.env.now();
         let order = self.match_order.lock();
@@ -124,10 +137,11 @@ impl Core {
     /// Removes a writer: peers and local readers are told.
     pub fn remove_writer(&self, writer: &WriterEndpoint) {
         let guid = writer.guid();
+        self.dispose_all(writer);
         let now = self.env.now();
         let order = self.match_order.lock();
         self.table.write().writers.remove(&guid.entity);
-        self.unmatch_local_writer(writer);
+        self.unmatch_local_writer(now, writer);
         self.deadlines.forget(Machine::Writer(guid.entity));
         self.participant.lock().remove_endpoint(now, guid);
         drop(order);
@@ -276,7 +290,7 @@ impl Core {
                 route,
                 vendor,
             };
-            reader.note_strength(remote.guid, remote.qos.ownership_strength);
+            reader.note_writer(remote.guid, remote.qos.ownership_strength);
             reader.machine.lock().match_writer(now, proxy);
             let mut table = self.table.write();
             table
@@ -307,7 +321,9 @@ impl Core {
             drop(table);
             reader.machine.lock().unmatch_writer(remote);
             self.serve_reader(now, &reader);
-            reader.forget_writer(remote);
+            reader.forget_writer(now, remote, self.env.wall());
+            // An instance that ended may be due to be purged.
+            self.schedule_reader(&reader, &reader.machine.lock());
             reader.events.note_matched(remote, -1);
         }
     }
@@ -345,10 +361,20 @@ impl Core {
             for reader in readers {
                 let mut machine = reader.machine.lock();
                 machine.update_route(remote.guid, route.clone());
-                reader.note_strength(remote.guid, remote.qos.ownership_strength);
+                reader.note_writer(remote.guid, remote.qos.ownership_strength);
             }
         }
     }
+}
+
+/// What the protocol machine of an endpoint is told: where instances are told
+/// apart each has a deadline of its own, see [`crate::instance`].
+fn machine_qos(qos: &EndpointQos, keying: &Keying) -> EndpointQos {
+    let mut qos = qos.clone();
+    if keying.reader().is_some() {
+        qos.deadline = Duration::INFINITE;
+    }
+    qos
 }
 
 /// A KEEP_ALL reader's own limit also bounds what waits before its queue, else
@@ -356,6 +382,7 @@ impl Core {
 fn reader_config(guid: Guid, qos: &EndpointQos) -> ReaderConfig {
     let mut config = ReaderConfig::new(guid, qos.clone());
     if qos.history == History::KeepAll
+        && !guid.entity.is_keyed()
         && let Some(samples) = samples_max(&qos.resource_limits)
     {
         let limits = &mut config.limits;

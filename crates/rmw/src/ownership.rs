@@ -19,13 +19,15 @@ use pteros_rtps::time::{Duration, Instant};
 pub(crate) struct Owners {
     deadline: Duration,
     strengths: BTreeMap<Guid, i32>,
+    /// Of the one instance that a topic without key has.
     owner: Option<Owner>,
     /// Samples of publishers that were not the owner.
     pub(crate) outranked: u64,
 }
 
-struct Owner {
-    guid: Guid,
+/// Who is heard, of one instance.
+pub(crate) struct Owner {
+    pub(crate) guid: Guid,
     wrote_at: Instant,
 }
 
@@ -59,7 +61,21 @@ impl Owners {
         writer: Guid,
         alive: impl Fn(Guid) -> bool,
     ) -> bool {
-        let heard = match &self.owner {
+        let mut owner = self.owner.take();
+        let heard = self.judge(&mut owner, now, writer, alive);
+        self.owner = owner;
+        heard
+    }
+
+    /// As [`Owners::admits`], for the instance that `owner` belongs to.
+    pub(crate) fn judge(
+        &mut self,
+        owner: &mut Option<Owner>,
+        now: Instant,
+        writer: Guid,
+        alive: impl Fn(Guid) -> bool,
+    ) -> bool {
+        let heard = match owner {
             None => true,
             Some(owner) if owner.guid == writer => true,
             Some(owner) => {
@@ -70,7 +86,7 @@ impl Owners {
             }
         };
         if heard {
-            self.owner = Some(Owner {
+            *owner = Some(Owner {
                 guid: writer,
                 wrote_at: now,
             });

@@ -7,12 +7,13 @@ use parking_lot::MutexGuard;
 use pteros_rtps::history::ChangeKind;
 use pteros_rtps::outbox::Outbox;
 use pteros_rtps::qos::{History, Liveliness};
-use pteros_rtps::time::{Instant, Timestamp};
+use pteros_rtps::time::{Duration, Instant, Timestamp};
 use pteros_rtps::writer::NewChange;
 
 use crate::core::Core;
 use crate::deadline::Machine;
 use crate::error::PublishError;
+use crate::instance::Keyed;
 use crate::local::has_manual_lease;
 use crate::sample::{Body, Path, SampleMeta};
 use crate::writer::{Outgoing, WriterEndpoint, WriterState};
@@ -22,6 +23,10 @@ thread_local! {
     /// allocated per message and no lock is shared between writers.
     static OUTBOX: RefCell<Outbox> = RefCell::new(Outbox::new());
 }
+
+/// What goes with a message: its source time, its instance, and how long it may
+/// wait for room.
+type About<'a> = (Timestamp, Option<&'a Keyed>, Duration);
 
 /// Runs `fill` on this thread's outbox and sends what it put there, until it
 /// says that nothing is left. `fill` must not publish.
@@ -57,14 +62,33 @@ impl Core {
         message: &mut dyn Outgoing,
         source: Timestamp,
     ) -> Result<i64, PublishError> {
+        let patience = writer.data.qos.max_blocking_time;
+        self.publish_within_time(writer, message, source, patience)
+    }
+
+    /// As [`Core::publish`], waiting no longer than `patience`.
+    pub(crate) fn publish_within_time(
+        &self,
+        writer: &WriterEndpoint,
+        message: &mut dyn Outgoing,
+        source: Timestamp,
+        patience: Duration,
+    ) -> Result<i64, PublishError> {
         if self.is_closed() {
             return Err(PublishError::ShutDown);
         }
-        let sequence = match writer.leaves_process() {
-            true => self.publish_beyond(writer, message, source)?,
-            false => self.publish_within(writer, message, source)?,
+        let keyed = match writer.is_keyed {
+            true => Some(writer.register(message)?),
+            false => None,
         };
-        writer.note_published();
+        let about = (source, keyed.as_ref(), patience);
+        let sequence = match writer.leaves_process() {
+            true => self.publish_beyond(writer, message, about)?,
+            false => self.publish_within(writer, message, about)?,
+        };
+        if message.kind() == ChangeKind::Alive {
+            writer.note_published();
+        }
         let qos = &writer.data.qos;
         if qos.liveliness == Liveliness::ManualByParticipant && has_manual_lease(qos) {
             self.assert_participant(self.env.now());
@@ -77,18 +101,20 @@ impl Core {
         &self,
         writer: &WriterEndpoint,
         message: &mut dyn Outgoing,
-        source: Timestamp,
+        (source, keyed, patience): About<'_>,
     ) -> Result<i64, PublishError> {
-        if writer.must_wait_locally() {
-            self.wait_for_room(writer, || !writer.must_wait_locally())?;
+        let key = keyed.map(|keyed| &keyed.info.key);
+        if writer.must_wait_locally(key) {
+            self.wait_for_room(writer, patience, || !writer.must_wait_locally(key))?;
         }
         let mut state = writer.state.lock();
         let meta = meta(writer, &mut state, source);
         let now = self.env.now();
-        self.deliver_locally(now, writer, message, meta);
+        self.deliver_locally(now, writer, message, meta, keyed);
         state.machine.skip(now);
+        state.note_written(now, keyed);
         if writer.is_watched() {
-            let next = state.machine.next_timeout();
+            let next = state.next_timeout();
             self.schedule(Machine::Writer(writer.guid().entity), next);
         }
         Ok(meta.sequence)
@@ -100,7 +126,7 @@ impl Core {
         &self,
         writer: &WriterEndpoint,
         message: &mut dyn Outgoing,
-        source: Timestamp,
+        (source, keyed, patience): About<'_>,
     ) -> Result<i64, PublishError> {
         let size = message.serialized_len();
         if size > writer.sample_bytes_max {
@@ -111,17 +137,19 @@ impl Core {
             });
         }
         if writer.data.qos.history == History::KeepAll {
-            return self.publish_when_accepted(writer, message, source);
+            return self.publish_when_accepted(writer, message, (source, keyed, patience));
         }
         let mut state = writer.state.lock();
         let meta = meta(writer, &mut state, source);
         let now = self.env.now();
-        self.deliver_locally(now, writer, message, meta);
+        self.deliver_locally(now, writer, message, meta, keyed);
         let payload = serialize(writer, message);
         // KEEP_LAST overwrites: the size was checked, so it cannot fail.
-        let accepted = state.machine.write(now, change(&payload, meta.source));
+        let new = change(&payload, meta.source, keyed);
+        let accepted = state.machine.write(now, new);
         debug_assert!(accepted.is_ok(), "KEEP_LAST refused a sample: {accepted:?}");
-        latch(&mut state, now, writer, message, payload, meta);
+        latch(&mut state, now, writer, message, payload, (meta, keyed));
+        state.note_written(now, keyed);
         self.send_new(writer, state, now);
         Ok(meta.sequence)
     }
@@ -130,44 +158,45 @@ impl Core {
         &self,
         writer: &WriterEndpoint,
         message: &mut dyn Outgoing,
-        source: Timestamp,
+        (source, keyed, patience): About<'_>,
     ) -> Result<i64, PublishError> {
+        let key = keyed.map(|keyed| &keyed.info.key);
         let payload = serialize(writer, message);
         let mut accepted = None;
         let mut attempt = || {
-            if writer.must_wait_locally() {
+            if writer.must_wait_locally(key) {
                 return false;
             }
             let mut state = writer.state.lock();
             let meta = meta(writer, &mut state, source);
             let now = self.env.now();
-            if state
-                .machine
-                .write(now, change(&payload, meta.source))
-                .is_err()
-            {
+            let new = change(&payload, meta.source, keyed);
+            if state.machine.write(now, new).is_err() {
                 return false;
             }
-            self.deliver_locally(now, writer, message, meta);
-            latch(&mut state, now, writer, message, payload.clone(), meta);
+            self.deliver_locally(now, writer, message, meta, keyed);
+            let kept = payload.clone();
+            latch(&mut state, now, writer, message, kept, (meta, keyed));
+            state.note_written(now, keyed);
             self.send_new(writer, state, now);
             accepted = Some(meta.sequence);
             true
         };
         if !attempt() {
-            self.wait_for_room(writer, attempt)?;
+            self.wait_for_room(writer, patience, attempt)?;
         }
         accepted.ok_or(PublishError::ShutDown)
     }
 
-    /// Drives the network until `room` says yes, at most max_blocking_time.
+    /// Drives the network until `room` says yes.
     fn wait_for_room(
         &self,
         writer: &WriterEndpoint,
+        patience: Duration,
         room: impl FnMut() -> bool,
     ) -> Result<(), PublishError> {
         let start = self.env.now();
-        let until = start.after(writer.data.qos.max_blocking_time);
+        let until = start.after(patience);
         if self.wait_until(until, room) {
             return Ok(());
         }
@@ -188,7 +217,7 @@ impl Core {
             let mut state = held.take().unwrap_or_else(|| writer.state.lock());
             let more = state.machine.poll_transmit(now, outbox);
             // Under the lock: a later deadline must not be written over.
-            let next = state.machine.next_timeout();
+            let next = state.next_timeout();
             self.schedule(Machine::Writer(writer.guid().entity), next);
             more
         });
@@ -200,7 +229,7 @@ impl Core {
             let mut state = writer.state.lock();
             let more = state.machine.poll_transmit(now, outbox);
             writer.collect(&mut state.machine);
-            let next = state.machine.next_timeout();
+            let next = state.next_timeout();
             self.schedule(Machine::Writer(writer.guid().entity), next);
             more
         });
@@ -256,13 +285,13 @@ fn serialize(writer: &WriterEndpoint, message: &mut dyn Outgoing) -> Bytes {
     message.serialized()
 }
 
-fn change(payload: &Bytes, source: Option<Timestamp>) -> NewChange {
+fn change(payload: &Bytes, source: Option<Timestamp>, keyed: Option<&Keyed>) -> NewChange {
     NewChange {
         payload: payload.clone(),
-        kind: ChangeKind::Alive,
+        kind: keyed.map_or(ChangeKind::Alive, |keyed| keyed.kind),
         source_timestamp: source,
         related: None,
-        key_hash: None,
+        key_hash: keyed.map(|keyed| keyed.info.key.0),
         only_for: None,
         mark: None,
     }
@@ -275,12 +304,13 @@ fn latch(
     writer: &WriterEndpoint,
     message: &mut dyn Outgoing,
     payload: Bytes,
-    meta: SampleMeta,
+    (meta, keyed): (SampleMeta, Option<&Keyed>),
 ) {
     if writer.is_latching() {
         let body = message
             .shared()
             .map_or(Body::Serialized(payload), Body::Shared);
-        state.latch(writer.item(now, body, meta));
+        let item = writer.item(now, body, meta, keyed);
+        state.latched.push_or_drop_oldest(item);
     }
 }

@@ -19,6 +19,7 @@ pub use pteros_rtps::qos::{
 use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability, XCDR1, XCDR2};
 use pteros_rtps::time::Duration as Span;
 
+use crate::instance::Lifecycle;
 pub use words::{QosWordError, parse_duration};
 
 /// How many samples are kept, on either side.
@@ -143,6 +144,14 @@ pub struct QosProfile {
     pub transport_priority: i32,
     /// What a durability service would keep; announced only.
     pub durability_service: DurabilityService,
+    /// Whether a publisher that unregisters an instance, or is dropped,
+    /// disposes of it (types with a key). True by default.
+    pub autodispose_unregistered_instances: bool,
+    /// How long a subscription keeps what was not taken of an instance that
+    /// nobody writes any more, its end included. `None`: until taken.
+    pub autopurge_nowriter_samples_delay: Option<Duration>,
+    /// The same of an instance that was disposed of.
+    pub autopurge_disposed_samples_delay: Option<Duration>,
     /// Free bytes announced with the endpoint, after ROS 2's own `key=value;`
     /// entries.
     pub user_data: Vec<u8>,
@@ -196,6 +205,9 @@ impl Default for QosProfile {
             time_based_filter: Duration::ZERO,
             transport_priority: 0,
             durability_service: DurabilityService::default(),
+            autodispose_unregistered_instances: true,
+            autopurge_nowriter_samples_delay: None,
+            autopurge_disposed_samples_delay: None,
             user_data: Vec::new(),
             topic_data: Vec::new(),
             group_data: Vec::new(),
@@ -281,6 +293,15 @@ impl QosProfile {
         }
     }
 
+    /// What becomes of instances that end; not announced.
+    pub fn lifecycle(&self) -> Lifecycle {
+        Lifecycle {
+            autodispose_unregistered_instances: self.autodispose_unregistered_instances,
+            autopurge_nowriter_samples_delay: span(self.autopurge_nowriter_samples_delay),
+            autopurge_disposed_samples_delay: span(self.autopurge_disposed_samples_delay),
+        }
+    }
+
     /// The profile that describes an announced endpoint. Durability above
     /// transient local reads as transient local, for ROS 2 has no word for it.
     pub fn from_endpoint(endpoint: &EndpointQos) -> Self {
@@ -317,6 +338,9 @@ impl QosProfile {
             time_based_filter: endpoint.time_based_filter.to_std().unwrap_or(Duration::MAX),
             transport_priority: endpoint.transport_priority,
             durability_service: endpoint.durability_service,
+            autodispose_unregistered_instances: true,
+            autopurge_nowriter_samples_delay: None,
+            autopurge_disposed_samples_delay: None,
             user_data: endpoint.user_data.clone(),
             topic_data: endpoint.topic_data.clone(),
             group_data: endpoint.group_data.clone(),

@@ -10,12 +10,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use pteros_rtps::discovery::data::EndpointData;
-use pteros_rtps::history::ChangeKind;
+use pteros_rtps::history::{CacheChange, ChangeKind};
 use pteros_rtps::id::Guid;
 use pteros_rtps::reader::{Reader, ReaderEvent};
 use pteros_rtps::time::{Instant, Timestamp};
 
 use crate::event::{EndpointEvent, Events};
+use crate::instance::{Instances, KeyHash, KeyReader, Keying, Lifecycle, identify};
 use crate::intake::{Entered, Intake};
 use crate::ready::Slot;
 use crate::sample::{Body, Item, Path, Popped, SampleMeta};
@@ -46,6 +47,11 @@ pub struct ReaderCounts {
     pub outranked: u64,
     /// Samples older than one already taken (destination order by source).
     pub late: u64,
+    /// Samples of keyed topics for whose instance there was no place, or whose
+    /// instance could not be told.
+    pub rejected: u64,
+    /// Samples thrown away with their instance (READER_DATA_LIFECYCLE).
+    pub purged: u64,
 }
 
 /// A reader as the runtime knows it.
@@ -59,10 +65,14 @@ pub struct ReaderEndpoint {
     pub(crate) machine: Mutex<Reader>,
     intake: Mutex<Intake>,
     judges: bool,
+    /// Reads keys, where instances are told apart.
+    key: Option<Arc<dyn KeyReader>>,
     /// What happens to it besides samples.
     pub events: Arc<Events>,
     /// Where user code waits for samples.
     pub slot: Slot,
+    /// Publishers that fell silent, until their instances are looked after.
+    silent: Mutex<Vec<Guid>>,
     received: AtomicU64,
     lost: AtomicU64,
     graph: AtomicBool,
@@ -74,16 +84,27 @@ impl ReaderEndpoint {
         wants: Wants,
         ignore_local: bool,
         machine: Reader,
+        keying: (&Keying, Lifecycle),
     ) -> Self {
+        let key = keying.0.reader().cloned();
+        let intake = match &key {
+            None => Intake::new(&data.qos),
+            Some(key) => {
+                let instances = Instances::new(key.clone(), &data.qos, keying.1);
+                Intake::keyed(&data.qos, instances)
+            }
+        };
         Self {
-            intake: Mutex::new(Intake::new(&data.qos)),
-            judges: Intake::judges(&data.qos),
+            intake: Mutex::new(intake),
+            judges: key.is_some() || Intake::judges(&data.qos),
+            key,
             data,
             wants,
             ignore_local,
             machine: Mutex::new(machine),
             events: Arc::default(),
             slot: Slot::default(),
+            silent: Mutex::default(),
             received: AtomicU64::new(0),
             lost: AtomicU64::new(0),
             graph: AtomicBool::new(false),
@@ -102,12 +123,12 @@ impl ReaderEndpoint {
     /// Takes the oldest sample; the caller does what [`Popped`] asks for, see
     /// [`Core::take`](crate::Core::take).
     pub(crate) fn pop(&self, now: impl FnOnce() -> Instant) -> Popped {
-        self.intake.lock().queue.pop(now)
+        self.intake.lock().pop(now)
     }
 
     /// Whether a sample waits.
     pub fn has_samples(&self) -> bool {
-        !self.intake.lock().queue.is_empty()
+        !self.intake.lock().is_empty()
     }
 
     /// Publishers matched now, local ones included.
@@ -118,14 +139,17 @@ impl ReaderEndpoint {
     /// The counters.
     pub fn counts(&self) -> ReaderCounts {
         let intake = self.intake.lock();
+        let totals = intake.totals();
         ReaderCounts {
             received: self.received.load(Ordering::Relaxed),
-            overwritten: intake.queue.overwritten,
+            overwritten: totals.overwritten,
             lost: self.lost.load(Ordering::Relaxed),
-            expired: intake.queue.expired,
-            filtered: intake.filtered(),
+            expired: totals.expired,
+            filtered: totals.filtered,
             outranked: intake.outranked(),
-            late: intake.queue.late(),
+            late: totals.late,
+            rejected: totals.rejected,
+            purged: totals.purged,
         }
     }
 
@@ -150,7 +174,8 @@ impl ReaderEndpoint {
         }
     }
 
-    /// As [`Self::deliver_local`], where a policy judges each sample.
+    /// As [`Self::deliver_local`], where a policy or an instance judges each
+    /// sample.
     pub(crate) fn deliver_judged(
         &self,
         now: Instant,
@@ -158,15 +183,35 @@ impl ReaderEndpoint {
         item: Item,
         may_refuse: bool,
     ) {
+        if item.is_end() && self.key.is_none() {
+            return;
+        }
         let mut intake = self.intake.lock();
-        if may_refuse && intake.queue.is_full() {
+        let key = item.instance.as_ref().map(|keyed| &keyed.info.key);
+        if may_refuse && !item.is_end() && intake.is_full_for(key) {
             drop(intake);
             self.note_lost(1);
             return;
         }
-        let entered = enter(&mut intake, now, machine, item);
+        let mut arrived = Arrived::default();
+        arrived.note(enter(&mut intake, now, machine, item));
         drop(intake);
-        self.note_received(u64::from(entered));
+        self.note_arrived(&arrived);
+    }
+
+    /// Tells user code what came.
+    fn note_arrived(&self, arrived: &Arrived) {
+        if arrived.rejected {
+            let total = self.intake.lock().totals().rejected;
+            self.events.note(EndpointEvent::SampleRejected { total });
+        }
+        if let Some(total) = arrived.deadlines_missed {
+            self.events.note(EndpointEvent::DeadlineMissed { total });
+        }
+        self.note_received(arrived.samples);
+        if arrived.ends {
+            self.slot.ready();
+        }
     }
 
     fn note_received(&self, count: u64) {
@@ -177,67 +222,142 @@ impl ReaderEndpoint {
     }
 
     /// A publisher matched, or announces another ownership strength.
-    pub(crate) fn note_strength(&self, writer: Guid, strength: i32) {
-        if let Some(owners) = &mut self.intake.lock().owners {
+    pub(crate) fn note_writer(&self, writer: Guid, strength: i32) {
+        let mut intake = self.intake.lock();
+        if let Some(owners) = &mut intake.owners {
             owners.note_strength(writer, strength);
+        }
+        if let Some(instances) = &mut intake.instances {
+            instances.note_writer(writer);
         }
     }
 
-    /// A publisher is gone, and all it wrote has been handed over.
-    pub(crate) fn forget_writer(&self, writer: Guid) {
-        if let Some(owners) = &mut self.intake.lock().owners {
+    /// A publisher is gone, and all it wrote has been handed over or is held
+    /// back.
+    pub(crate) fn forget_writer(&self, now: Instant, writer: Guid, wall: Timestamp) {
+        let mut intake = self.intake.lock();
+        if let Some(owners) = &mut intake.owners {
             owners.forget(writer);
         }
+        let ends = self.end_writing(&mut intake, now, writer, wall);
+        drop(intake);
+        if ends {
+            self.slot.ready();
+        }
+    }
+
+    /// A publisher writes no instance any more: it is gone or silent.
+    fn end_writing(
+        &self,
+        intake: &mut Intake,
+        now: Instant,
+        writer: Guid,
+        wall: Timestamp,
+    ) -> bool {
+        let Some(instances) = &mut intake.instances else {
+            return false;
+        };
+        let meta = SampleMeta {
+            source: None,
+            reception: wall,
+            sequence: 0,
+            publisher: writer,
+            path: match writer.prefix == self.data.guid.prefix {
+                true => Path::IntraProcess,
+                false => Path::Network,
+            },
+        };
+        instances.forget_writer(now, writer, meta)
     }
 
     /// When the machine, or a sample held by the time filter, is due.
     pub(crate) fn next_timeout(&self, machine: &Reader) -> Option<Instant> {
         let next = machine.next_timeout();
         let held = match self.judges {
-            true => self.intake.lock().release_at(),
+            true => self.intake.lock().next_timeout(),
             false => None,
         };
         [next, held].into_iter().flatten().min()
     }
 
-    /// Whether a local KEEP_ALL delivery would have to wait.
-    pub(crate) fn is_full(&self) -> bool {
-        self.intake.lock().queue.is_full()
+    /// Whether a local KEEP_ALL delivery would have to wait; `key` is its
+    /// instance's.
+    pub(crate) fn is_full_for(&self, key: Option<&KeyHash>) -> bool {
+        self.intake.lock().is_full_for(key)
     }
 
     /// Moves what the machine has produced to the queue and tells user code.
     pub(crate) fn collect(&self, now: Instant, machine: &mut Reader, wall: Timestamp) {
-        let mut arrived = 0;
+        let mut arrived = Arrived::default();
         let mut intake = self.intake.lock();
         loop {
-            if intake.queue.is_full() {
+            if intake.is_full_for(None) {
                 // Reliable writers keep the rest; `Core::take` comes for it.
-                intake.queue.hold_back();
+                intake.hold_back();
                 break;
             }
             let Some(change) = machine.poll_sample() else {
                 break;
             };
-            if change.kind != ChangeKind::Alive {
-                continue;
-            }
-            let item = Item {
-                body: Body::Serialized(change.payload),
-                meta: SampleMeta {
-                    source: change.source_timestamp,
-                    reception: wall,
-                    sequence: change.sequence.0,
-                    publisher: change.writer,
-                    path: Path::Network,
-                },
-                expires_at: change.expires_at,
-            };
-            arrived += u64::from(enter(&mut intake, now, machine, item));
+            self.admit(now, &mut intake, machine, change, wall, &mut arrived);
         }
-        arrived += u64::from(intake.release(now));
+        let before = intake.totals().deadlines_missed;
+        arrived.samples += intake.handle_timeout(now);
+        if let Some(instances) = &mut intake.instances {
+            arrived.ends |= instances.caught_up(now);
+            let missed = instances.totals.deadlines_missed;
+            arrived.deadlines_missed = (missed > before).then_some(missed);
+        }
         drop(intake);
-        self.note_received(arrived);
+        self.note_arrived(&arrived);
         self.collect_events(machine);
+        self.end_silent(now, wall);
+    }
+
+    /// Lets one change of the network in.
+    fn admit(
+        &self,
+        now: Instant,
+        intake: &mut Intake,
+        machine: &mut Reader,
+        change: CacheChange,
+        wall: Timestamp,
+        arrived: &mut Arrived,
+    ) {
+        let mut instance = None;
+        match &self.key {
+            None if change.kind != ChangeKind::Alive => return,
+            None => {}
+            Some(key) => match identify(&**key, &change) {
+                Some(keyed) => instance = Some(Box::new(keyed)),
+                None => {
+                    arrived.rejected = true;
+                    return;
+                }
+            },
+        }
+        let mut item = Item {
+            body: Body::Serialized(change.payload),
+            meta: SampleMeta {
+                source: change.source_timestamp,
+                reception: wall,
+                sequence: change.sequence.0,
+                publisher: change.writer,
+                path: Path::Network,
+            },
+            expires_at: change.expires_at,
+            instance,
+        };
+        if item.is_end() && !change.key_only && !item.body_is_empty() {
+            // Written and disposed of at once: a sample, then its end.
+            let mut sample = item.clone();
+            if let Some(keyed) = &mut sample.instance {
+                keyed.kind = ChangeKind::Alive;
+            }
+            arrived.note(enter(intake, now, machine, sample));
+            item.expires_at = Instant::FAR_FUTURE;
+        }
+        arrived.note(enter(intake, now, machine, item));
     }
 
     /// Moves the machine's events to the queue and tells user code.
@@ -256,13 +376,34 @@ impl ReaderEndpoint {
             ReaderEvent::LivelinessChanged {
                 alive_count,
                 not_alive_count,
+                not_alive_change,
                 writer,
                 ..
-            } => self.events.note(EndpointEvent::LivelinessChanged {
-                alive: alive_count as usize,
-                not_alive: not_alive_count as usize,
-                writer,
-            }),
+            } => {
+                if self.key.is_some() && not_alive_change > 0 {
+                    self.silent.lock().push(writer);
+                }
+                self.events.note(EndpointEvent::LivelinessChanged {
+                    alive: alive_count as usize,
+                    not_alive: not_alive_count as usize,
+                    writer,
+                });
+            }
+        }
+    }
+
+    /// Instances that only silent publishers wrote have no writers.
+    fn end_silent(&self, now: Instant, wall: Timestamp) {
+        if self.key.is_none() {
+            return;
+        }
+        let silent = std::mem::take(&mut *self.silent.lock());
+        let mut ends = false;
+        for writer in silent {
+            ends |= self.end_writing(&mut self.intake.lock(), now, writer, wall);
+        }
+        if ends {
+            self.slot.ready();
         }
     }
 
@@ -272,11 +413,31 @@ impl ReaderEndpoint {
     }
 }
 
-/// Lets a sample in; whether it waits to be taken.
-fn enter(intake: &mut Intake, now: Instant, machine: &mut Reader, item: Item) -> bool {
+/// What waits to be taken, and what does not, after samples came.
+#[derive(Default)]
+struct Arrived {
+    samples: u64,
+    ends: bool,
+    rejected: bool,
+    deadlines_missed: Option<u64>,
+}
+
+impl Arrived {
+    fn note(&mut self, entered: Entered) {
+        match entered {
+            Entered::Queued => self.samples += 1,
+            Entered::Noted => self.ends = true,
+            Entered::Rejected => self.rejected = true,
+            Entered::Heard | Entered::Outranked => {}
+        }
+    }
+}
+
+/// Lets a sample in.
+fn enter(intake: &mut Intake, now: Instant, machine: &mut Reader, item: Item) -> Entered {
     let entered = intake.offer(now, item, |writer| machine.is_alive(now, writer));
     if entered != Entered::Outranked {
         machine.note_update(now);
     }
-    entered == Entered::Queued
+    entered
 }

@@ -5,10 +5,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use pteros_rtps::history::ChangeKind;
 use pteros_rtps::id::Guid;
 use pteros_rtps::qos::{EndpointQos, History, ResourceLimits};
 use pteros_rtps::time::{Instant, Timestamp};
 
+use crate::instance::Keyed;
 use crate::source_order::SourceOrder;
 
 /// How a sample came.
@@ -66,6 +68,21 @@ pub struct Item {
     pub meta: SampleMeta,
     /// When its LIFESPAN ends: it is not handed over after that.
     pub expires_at: Instant,
+    /// Its instance, on keyed topics.
+    pub instance: Option<Box<Keyed>>,
+}
+
+impl Item {
+    /// Whether it is the end of an instance rather than a message; its body is
+    /// the serialized key then.
+    pub fn is_end(&self) -> bool {
+        let keyed = self.instance.as_deref();
+        keyed.is_some_and(|keyed| keyed.kind != ChangeKind::Alive)
+    }
+
+    pub(crate) fn body_is_empty(&self) -> bool {
+        matches!(&self.body, Body::Serialized(payload) if payload.is_empty())
+    }
 }
 
 /// The samples of one subscription that have not been taken.
@@ -229,6 +246,7 @@ pub(crate) mod tests {
                 path: Path::Network,
             },
             expires_at: Instant::FAR_FUTURE,
+            instance: None,
         }
     }
 

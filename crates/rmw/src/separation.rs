@@ -53,6 +53,11 @@ impl Separation {
         None
     }
 
+    /// Whether it holds nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.held.is_none()
+    }
+
     /// When [`Separation::release`] has something.
     pub(crate) fn release_at(&self) -> Option<Instant> {
         self.held.as_ref().map(|(at, _)| *at)

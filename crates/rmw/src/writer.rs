@@ -5,22 +5,24 @@
 //! lock is held while datagrams are sent.
 
 use std::any::{Any, TypeId};
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use parking_lot::Mutex;
+use pteros_msg::cdr::DecodeError;
 use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::history::ChangeKind;
 use pteros_rtps::id::Guid;
-use pteros_rtps::qos::{DestinationOrder, Durability, History};
-use pteros_rtps::time::Timestamp;
+use pteros_rtps::qos::{DestinationOrder, Durability};
+use pteros_rtps::time::{Instant, Timestamp};
 use pteros_rtps::writer::{Writer, WriterEvent};
 
 use crate::event::{EndpointEvent, Events};
+use crate::instance::{KeyHash, KeyReader, Keying, Lifecycle, Registry};
+use crate::latch::Latch;
 use crate::local::{LocalRoute, has_manual_lease};
-use crate::sample::{Item, KEEP_ALL_SAMPLES_DEFAULT, samples_max};
 
 /// A message on its way out: made into whichever form a reader needs, each at
 /// most once.
@@ -36,6 +38,28 @@ pub trait Outgoing {
 
     /// The serialized size in bytes, counted without serializing, once.
     fn serialized_len(&mut self) -> usize;
+
+    /// Data, unless it ends an instance: then the bytes are the key's.
+    fn kind(&self) -> ChangeKind {
+        ChangeKind::Alive
+    }
+
+    /// The instance it is of; asked by publishers of keyed topics alone.
+    ///
+    /// # Errors
+    /// The message is not of the type that `reader` reads.
+    fn key_hash(&mut self, reader: &dyn KeyReader) -> Result<KeyHash, DecodeError> {
+        reader.of_sample(&self.serialized())
+    }
+
+    /// The serialized key with its encapsulation header; asked once for each
+    /// new instance.
+    ///
+    /// # Errors
+    /// As [`Outgoing::key_hash`].
+    fn key(&mut self, reader: &dyn KeyReader) -> Result<Bytes, DecodeError> {
+        reader.key_of(&self.serialized()).map(Bytes::from)
+    }
 }
 
 /// The counters of a publisher. Totals since it was created.
@@ -55,6 +79,10 @@ pub struct WriterEndpoint {
     pub data: EndpointData,
     /// The largest serialized message, bytes.
     pub(crate) sample_bytes_max: usize,
+    /// Its instances are told apart.
+    pub(crate) is_keyed: bool,
+    /// Unregistering disposes, too.
+    pub(crate) autodisposes: bool,
     /// TRANSPORT_PRIORITY as its datagrams carry it, 0 to 63.
     pub(crate) code_point: u8,
     pub(crate) state: Mutex<WriterState>,
@@ -69,21 +97,23 @@ pub struct WriterEndpoint {
 
 pub(crate) struct WriterState {
     pub(crate) machine: Writer,
-    pub(crate) latched: VecDeque<Item>,
-    latched_max: usize,
+    pub(crate) latched: Latch,
+    /// The instances it writes, if its topic has a key.
+    pub(crate) registry: Option<Box<Registry>>,
     /// The last source stamp, where stamps must not run back.
     stamped: Option<Timestamp>,
 }
 
 impl WriterEndpoint {
-    pub(crate) fn new(data: EndpointData, machine: Writer, sample_bytes_max: usize) -> Self {
-        let latched_max = match (data.qos.durability, data.qos.history) {
-            (Durability::Volatile, _) => 0,
-            (_, History::KeepLast(depth)) => depth.max(1) as usize,
-            (_, History::KeepAll) => {
-                samples_max(&data.qos.resource_limits).unwrap_or(KEEP_ALL_SAMPLES_DEFAULT)
-            }
-        };
+    pub(crate) fn new(
+        data: EndpointData,
+        machine: Writer,
+        sample_bytes_max: usize,
+        keying: (&Keying, Lifecycle),
+    ) -> Self {
+        let key = keying.0.reader();
+        let latched = Latch::new(&data.qos, key.is_some());
+        let registry = key.map(|key| Box::new(Registry::new(key.clone(), &data.qos)));
         let by_source = data.qos.destination_order == DestinationOrder::BySource;
         let stamped = by_source.then_some(Timestamp::from_nanos(i64::MIN));
         // Other values are announced only: each network maps them its own way.
@@ -91,11 +121,13 @@ impl WriterEndpoint {
         Self {
             data,
             sample_bytes_max,
+            is_keyed: key.is_some(),
+            autodisposes: keying.1.autodispose_unregistered_instances,
             code_point: if code_point > 63 { 0 } else { code_point },
             state: Mutex::new(WriterState {
                 machine,
-                latched: VecDeque::new(),
-                latched_max,
+                latched,
+                registry,
                 stamped,
             }),
             local: ArcSwap::default(),
@@ -172,6 +204,17 @@ impl WriterEndpoint {
         }
     }
 
+    /// Does what is due.
+    pub(crate) fn handle_timeout(&self, now: Instant) {
+        let mut state = self.state.lock();
+        state.machine.handle_timeout(now);
+        let missed = state.registry.as_mut().and_then(|r| r.handle_timeout(now));
+        drop(state);
+        if let Some(total) = missed {
+            self.events.note(EndpointEvent::DeadlineMissed { total });
+        }
+    }
+
     /// Moves the machine's events to the queue and tells user code.
     pub(crate) fn collect(&self, machine: &mut Writer) {
         while let Some(event) = machine.poll_event() {
@@ -199,14 +242,10 @@ impl WriterState {
         *last
     }
 
-    /// Keeps a sample for local late joiners; the oldest makes room.
-    pub(crate) fn latch(&mut self, item: Item) {
-        if self.latched_max == 0 {
-            return;
-        }
-        if self.latched.len() >= self.latched_max {
-            self.latched.pop_front();
-        }
-        self.latched.push_back(item);
+    /// When the machine, or an instance, is due.
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        let machine = self.machine.next_timeout();
+        let instances = self.registry.as_ref().and_then(|r| r.next_timeout());
+        [machine, instances].into_iter().flatten().min()
     }
 }

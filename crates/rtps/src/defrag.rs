@@ -56,6 +56,7 @@ pub(crate) struct SampleHead {
     pub sequence: SequenceNumber,
     pub kind: ChangeKind,
     pub source_timestamp: Option<Timestamp>,
+    pub key_only: bool,
     pub key_hash: Option<[u8; 16]>,
     pub related: Option<SampleIdentity>,
     /// A peer may send it with the first fragment alone.
@@ -387,6 +388,7 @@ mod tests {
             sequence: SequenceNumber(sequence),
             kind: ChangeKind::Alive,
             source_timestamp: None,
+            key_only: false,
             key_hash: None,
             related: None,
             mark: None,

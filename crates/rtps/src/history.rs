@@ -28,6 +28,18 @@ pub enum ChangeKind {
     DisposedUnregistered,
 }
 
+impl ChangeKind {
+    /// Whether the instance is said to be gone.
+    pub const fn is_disposed(self) -> bool {
+        matches!(self, Self::Disposed | Self::DisposedUnregistered)
+    }
+
+    /// Whether the writer says that it no longer writes the instance.
+    pub const fn is_unregistered(self) -> bool {
+        matches!(self, Self::Unregistered | Self::DisposedUnregistered)
+    }
+}
+
 /// One change as a reader delivers it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CacheChange {
@@ -42,6 +54,8 @@ pub struct CacheChange {
     /// The serialized sample with its encapsulation header; for endings of
     /// instances the serialized key, or nothing.
     pub payload: Bytes,
+    /// The payload is the serialized key, not a sample.
+    pub key_only: bool,
     /// The hash of the instance's key, if the writer sent it.
     pub key_hash: Option<[u8; 16]>,
     /// The request this replies to, or the reply's own relation (DDS-RPC).
@@ -96,8 +110,8 @@ pub(crate) struct History {
     bytes: usize,
     /// Numbers per instance, for keyed writers only.
     instances: BTreeMap<[u8; 16], VecDeque<SequenceNumber>>,
-    /// Changes that are not `Alive`.
-    endings: usize,
+    /// Changes that unregister their instance.
+    unregistrations: usize,
     /// Ends of coherent sets: they are no samples.
     ends: usize,
 }
@@ -119,9 +133,9 @@ impl History {
         self.bytes
     }
 
-    /// Whether some change ends an instance.
-    pub fn has_endings(&self) -> bool {
-        self.endings > 0
+    /// Whether some change unregisters its instance.
+    pub fn has_unregistrations(&self) -> bool {
+        self.unregistrations > 0
     }
 
     pub fn first(&self) -> Option<&Change> {
@@ -140,7 +154,7 @@ impl History {
                 .is_none_or(|last| last.sequence < change.sequence)
         );
         self.bytes = self.bytes.saturating_add(change.weight());
-        self.endings += usize::from(change.kind != ChangeKind::Alive);
+        self.unregistrations += usize::from(change.kind.is_unregistered());
         self.ends += usize::from(change.is_end());
         if let Some(key) = change.key_hash {
             self.instances
@@ -212,7 +226,7 @@ impl History {
 
     fn forget(&mut self, change: &Change) {
         self.bytes = self.bytes.saturating_sub(change.weight());
-        self.endings -= usize::from(change.kind != ChangeKind::Alive);
+        self.unregistrations -= usize::from(change.kind.is_unregistered());
         self.ends -= usize::from(change.is_end());
         let Some(key) = change.key_hash else {
             return;
@@ -222,6 +236,13 @@ impl History {
             if numbers.is_empty() {
                 self.instances.remove(&key);
             }
+        }
+    }
+
+    /// Removes the changes of an instance up to and with number `last`.
+    pub fn remove_instance(&mut self, key: &[u8; 16], last: SequenceNumber) {
+        while let Some((first, _)) = self.instance(key).filter(|(first, _)| *first <= last) {
+            self.remove(first);
         }
     }
 

@@ -96,6 +96,7 @@ mod tests {
             sequence: SequenceNumber(sequence),
             source_timestamp: None,
             payload: Bytes::from_static(&[0; 10]),
+            key_only: false,
             key_hash: None,
             related: None,
             expires_at: Instant::FAR_FUTURE,

@@ -336,6 +336,7 @@ impl World {
             topic: format!("rt/sim{topic}"),
             type_name: format!("sim::msg::dds_::T{}_", if odd { 99 } else { topic }),
             qos: qos(&mut script.random, is_writer),
+            ..EndpointSpec::default()
         };
         drop(script);
         match is_writer {

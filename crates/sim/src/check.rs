@@ -238,6 +238,7 @@ impl World {
                     history: History::KeepAll,
                     ..EndpointQos::default()
                 },
+                ..EndpointSpec::default()
             };
             let specs = topics.into_iter().map(spec).enumerate();
             specs

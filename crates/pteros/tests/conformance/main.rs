@@ -7,8 +7,10 @@
 
 mod events;
 mod flow;
+mod instances;
 mod policies;
 mod samples;
+mod shape;
 mod stage;
 
 use stage::{Stage, Way};
@@ -60,5 +62,13 @@ on_both_paths!(
     policies::best_effort_samples_keep_their_distance,
     policies::limits_of_the_one_instance_hold_writers_back,
     policies::free_data_is_read_in_the_graph,
+    instances::an_instance_is_disposed_of_and_comes_back,
+    instances::what_an_instance_is_asked_without_reason_is_refused,
+    instances::ends_wait_among_the_samples_in_order,
+    instances::an_instance_that_is_unregistered_is_disposed_of_too,
+    instances::an_instance_ends_when_the_last_of_its_writers_leaves_it,
+    instances::a_dropped_publisher_disposes_of_its_instances,
+    instances::a_publisher_dropped_without_disposing_leaves_no_writers,
+    instances::take_passes_over_ends,
     policies::every_offer_that_falls_short_is_named_to_both_ends,
 );

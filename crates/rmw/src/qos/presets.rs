@@ -127,6 +127,27 @@ impl QosProfile {
         self
     }
 
+    /// Only say that an instance is unregistered, or that its publisher is gone,
+    /// without disposing of it (publishers of types with a key).
+    pub fn no_autodispose(mut self) -> Self {
+        self.autodispose_unregistered_instances = false;
+        self
+    }
+
+    /// Throw away what was not taken of an instance, so long after its last
+    /// publisher left it (subscriptions to types with a key).
+    pub fn autopurge_nowriter(mut self, delay: Duration) -> Self {
+        self.autopurge_nowriter_samples_delay = Some(delay);
+        self
+    }
+
+    /// Throw away what was not taken of an instance, so long after it was
+    /// disposed of (subscriptions to types with a key).
+    pub fn autopurge_disposed(mut self, delay: Duration) -> Self {
+        self.autopurge_disposed_samples_delay = Some(delay);
+        self
+    }
+
     /// Drop samples older than this.
     pub fn lifespan(mut self, age: Duration) -> Self {
         self.lifespan = Some(age);

@@ -191,18 +191,21 @@ impl Reader {
             self.stats.duplicates += 1;
             return;
         }
-        let mut head = head_of(data.sequence, source, &data.inline_qos);
-        let is_nothing = data.payload.is_empty() && head.kind == ChangeKind::Alive;
+        let mut head = head_of(data.sequence, source, &data.inline_qos, data.key_only);
+        let is_nothing =
+            (data.payload.is_empty() || data.key_only) && head.kind == ChangeKind::Alive;
         if self.config.qos.presentation.holds_samples() {
             head.mark = Mark::read(&data.inline_qos, is_nothing).map(Box::new);
         }
         let is_told = !is_nothing || head.mark.is_some();
         if !is_told || data.inline_qos.not_understood().is_some() {
-            // Neither data nor key nor ending (the form in which filtered
-            // samples are announced), or a parameter that forbids guessing.
+            // Neither data nor ending (the form in which filtered samples and
+            // registrations are announced), or a parameter that forbids
+            // guessing.
             proxy.skip(data.sequence.0, data.sequence.0, &mut self.ready);
         } else {
-            let payload = Bytes::copy_from_slice(data.payload);
+            let payload = if is_nothing { &[] } else { data.payload };
+            let payload = Bytes::copy_from_slice(payload);
             self.take(guid, head, payload);
         }
         self.settle(guid);
@@ -221,7 +224,7 @@ impl Reader {
             self.stats.duplicate_fragments += 1;
             return;
         }
-        let mut head = head_of(data.sequence, source, &data.inline_qos);
+        let mut head = head_of(data.sequence, source, &data.inline_qos, data.key_only);
         if self.config.qos.presentation.holds_samples() {
             head.mark = Mark::read(&data.inline_qos, false).map(Box::new);
         }
@@ -236,7 +239,12 @@ impl Reader {
         match proxy.defrag.handle(head, &fragments) {
             Assembly::Whole(head, payload) => {
                 self.stats.fragments += 1;
-                self.take(guid, head, payload);
+                if head.key_only && head.kind == ChangeKind::Alive {
+                    // A registration: no sample.
+                    proxy.skip(data.sequence.0, data.sequence.0, &mut self.ready);
+                } else {
+                    self.take(guid, head, payload);
+                }
             }
             Assembly::Kept => {
                 self.stats.fragments += 1;
@@ -281,6 +289,7 @@ impl Reader {
             sequence: head.sequence,
             source_timestamp: head.source_timestamp,
             payload,
+            key_only: head.key_only,
             key_hash: head.key_hash,
             related: head.related,
             expires_at: self.clock.after(proxy.lifespan),
@@ -556,17 +565,17 @@ impl Reader {
 }
 
 /// What a submessage says about its sample besides the payload.
-fn head_of(sequence: SequenceNumber, source: &Source, inline_qos: &InlineQos<'_>) -> SampleHead {
-    let status = inline_qos.status_info().unwrap_or_default();
+fn head_of(
+    sequence: SequenceNumber,
+    source: &Source,
+    inline_qos: &InlineQos<'_>,
+    key_only: bool,
+) -> SampleHead {
     SampleHead {
         sequence,
-        kind: match (status.is_disposed(), status.is_unregistered()) {
-            (false, false) => ChangeKind::Alive,
-            (true, false) => ChangeKind::Disposed,
-            (false, true) => ChangeKind::Unregistered,
-            (true, true) => ChangeKind::DisposedUnregistered,
-        },
+        kind: inline_qos.change_kind(),
         source_timestamp: source.timestamp,
+        key_only,
         key_hash: inline_qos.key_hash(),
         related: inline_qos.related_sample_identity(),
         mark: None,

@@ -25,7 +25,7 @@ pub use config::{
 };
 pub use event::WriterEvent;
 
-use crate::history::{Change, ChangeKind, History};
+use crate::history::{Change, History};
 use crate::id::Guid;
 use crate::pace::Pace;
 use crate::qos::{self, Durability, EndpointQos, Liveliness};
@@ -164,14 +164,9 @@ impl Writer {
             }
             qos::History::KeepAll => {
                 // Without keys there is one instance: the tighter bound holds.
-                let of_instance = limits.max_samples_per_instance;
-                let of_instance = of_instance.filter(|_| !config.guid.entity.is_keyed());
-                let tighter = [limits.max_samples, of_instance]
-                    .into_iter()
-                    .flatten()
-                    .min();
-                let all = limit(tighter).unwrap_or(config.limits.samples_max.max(1));
-                (usize::MAX, all)
+                let all = limit(limits.max_samples).unwrap_or(config.limits.samples_max.max(1));
+                let per_instance = limit(limits.max_samples_per_instance).unwrap_or(usize::MAX);
+                (per_instance, all)
             }
         };
         Self {
@@ -347,13 +342,13 @@ impl Writer {
         }
         let bytes_max = self.config.limits.history_bytes_max;
         let weight = change.payload.len().saturating_add(Change::OVERHEAD_BYTES);
-        let keep_all = self.is_keep_all();
         if let Some(key) = &change.key_hash {
-            while let Some((oldest, _)) = self
+            while let Some((oldest, samples)) = self
                 .history
                 .instance(key)
                 .filter(|(_, count)| *count >= self.depth)
             {
+                self.wait_for(now, oldest, (samples, self.depth))?;
                 // Superseded, so irrelevant rather than lost: earlier changes
                 // of other instances are still to be had.
                 self.history.remove(oldest);
@@ -368,23 +363,38 @@ impl Writer {
                 || self.history.bytes().saturating_add(weight) > bytes_max)
         {
             let sequence = first.sequence;
-            if keep_all && self.reliable_readers > 0 && !self.is_settled(first) {
-                if !self.blocked {
-                    // Ask now, but not again with every attempt.
-                    self.timers.set_no_later(TIMER_HEARTBEAT, now);
-                }
-                self.blocked = true;
-                self.stats.blocked += 1;
-                return Err(WriteError::WouldBlock {
-                    samples: self.history.samples(),
-                    samples_max,
-                    bytes: self.history.bytes(),
-                    bytes_max,
-                });
-            }
+            self.wait_for(now, sequence, (self.history.samples(), samples_max))?;
             self.overwrite(sequence);
         }
         Ok(())
+    }
+
+    /// KEEP_ALL: refuses while some reliable reader still needs a change.
+    fn wait_for(
+        &mut self,
+        now: Instant,
+        sequence: SequenceNumber,
+        (samples, samples_max): (usize, usize),
+    ) -> Result<(), WriteError> {
+        let needed = self.history.find(sequence);
+        if !self.is_keep_all()
+            || self.reliable_readers == 0
+            || needed.is_none_or(|change| self.is_settled(change))
+        {
+            return Ok(());
+        }
+        if !self.blocked {
+            // Ask now, but not again with every attempt.
+            self.timers.set_no_later(TIMER_HEARTBEAT, now);
+        }
+        self.blocked = true;
+        self.stats.blocked += 1;
+        Err(WriteError::WouldBlock {
+            samples,
+            samples_max,
+            bytes: self.history.bytes(),
+            bytes_max: self.config.limits.history_bytes_max,
+        })
     }
 
     /// Removes a change to make room.
@@ -429,16 +439,20 @@ impl Writer {
             {
                 self.history.pop_first();
             }
-        } else if self.history.has_endings() && !self.holds_endings {
-            // An instance that ended concerns no late joiner.
-            let ended: Vec<SequenceNumber> = self
+        } else if self.history.has_unregistrations() && !self.holds_endings {
+            // An instance that its writer has left concerns no late joiner,
+            // one that it disposed of does.
+            let left: Vec<_> = self
                 .history
                 .iter()
-                .filter(|change| change.kind != ChangeKind::Alive && self.is_settled(change))
-                .map(|change| change.sequence)
+                .filter(|change| change.kind.is_unregistered() && self.is_settled(change))
+                .map(|change| (change.sequence, change.key_hash))
                 .collect();
-            for sequence in ended {
-                self.history.remove(sequence);
+            for (sequence, key) in left {
+                match key {
+                    Some(key) => self.history.remove_instance(&key, sequence),
+                    None => drop(self.history.remove(sequence)),
+                }
             }
         }
         let freed = match self.history.first() {

@@ -1,0 +1,129 @@
+//! What a publisher keeps for late joiners of its own process; those of others
+//! get the protocol's history, which keeps the same.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use pteros_msg::key::KeyHash;
+use pteros_rtps::history::ChangeKind;
+use pteros_rtps::qos::{Durability, EndpointQos, History};
+use pteros_rtps::time::Instant;
+
+use crate::sample::{Item, KEEP_ALL_SAMPLES_DEFAULT, samples_max};
+
+/// The samples of one publisher. Full: the oldest makes room, of the same
+/// instance first.
+pub(crate) enum Latch {
+    /// Volatile publishers keep nothing.
+    Off,
+    /// Without key: one instance.
+    Plain { items: VecDeque<Item>, max: usize },
+    /// With key: so many of each instance and in all.
+    Keyed {
+        items: BTreeMap<i64, Item>,
+        instances: BTreeMap<KeyHash, VecDeque<i64>>,
+        max: usize,
+        per_instance: usize,
+    },
+}
+
+impl Latch {
+    pub(crate) fn new(qos: &EndpointQos, keyed: bool) -> Self {
+        if qos.durability == Durability::Volatile {
+            return Self::Off;
+        }
+        let limits = &qos.resource_limits;
+        if !keyed {
+            let max = match qos.history {
+                History::KeepLast(depth) => depth.max(1) as usize,
+                History::KeepAll => samples_max(limits).unwrap_or(KEEP_ALL_SAMPLES_DEFAULT),
+            };
+            let items = VecDeque::new();
+            return Self::Plain { items, max };
+        }
+        let limit = |n: Option<u32>| n.map(|n| n.max(1) as usize);
+        let all = limit(limits.max_samples);
+        let of_each = limit(limits.max_samples_per_instance).unwrap_or(usize::MAX);
+        let (max, per_instance) = match qos.history {
+            History::KeepLast(depth) => (
+                all.unwrap_or(usize::MAX),
+                of_each.min(depth.max(1) as usize),
+            ),
+            History::KeepAll => (all.unwrap_or(KEEP_ALL_SAMPLES_DEFAULT), of_each),
+        };
+        Self::Keyed {
+            items: BTreeMap::new(),
+            instances: BTreeMap::new(),
+            max,
+            per_instance,
+        }
+    }
+
+    pub(crate) fn push_or_drop_oldest(&mut self, item: Item) {
+        match self {
+            Self::Off => {}
+            Self::Plain { items, max } => {
+                if items.len() >= *max {
+                    items.pop_front();
+                }
+                items.push_back(item);
+            }
+            Self::Keyed {
+                items,
+                instances,
+                max,
+                per_instance,
+            } => {
+                let Some(keyed) = item.instance.as_deref() else {
+                    return;
+                };
+                let (key, kind, sequence) = (keyed.info.key, keyed.kind, item.meta.sequence);
+                if kind.is_unregistered() {
+                    // What the publisher has left concerns no late joiner.
+                    for sequence in instances.remove(&key).unwrap_or_default() {
+                        items.remove(&sequence);
+                    }
+                    return;
+                }
+                debug_assert!(matches!(kind, ChangeKind::Alive | ChangeKind::Disposed));
+                let of_it = instances.entry(key).or_default();
+                if of_it.len() >= *per_instance
+                    && let Some(oldest) = of_it.pop_front()
+                {
+                    items.remove(&oldest);
+                }
+                of_it.push_back(sequence);
+                items.insert(sequence, item);
+                if items.len() > *max
+                    && let Some((oldest, item)) = items.pop_first()
+                    && let Some(keyed) = item.instance
+                    && let Some(of_it) = instances.get_mut(&keyed.info.key)
+                {
+                    of_it.retain(|sequence| *sequence != oldest);
+                    if of_it.is_empty() {
+                        instances.remove(&keyed.info.key);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What a late joiner that asks for `depth` samples gets, oldest first. Of
+    /// a keyed topic it gets all and keeps that many of each instance itself.
+    pub(crate) fn for_reader(&self, now: Instant, reader: &EndpointQos) -> Vec<&Item> {
+        let depth = match (reader.durability, reader.history) {
+            (Durability::Volatile, _) => return Vec::new(),
+            (_, History::KeepLast(depth)) => depth.max(1) as usize,
+            (_, History::KeepAll) => usize::MAX,
+        };
+        let alive = |item: &&Item| item.expires_at > now;
+        match self {
+            Self::Off => Vec::new(),
+            Self::Plain { items, .. } => {
+                let alive: Vec<_> = items.iter().filter(alive).collect();
+                let skipped = alive.len().saturating_sub(depth);
+                alive.into_iter().skip(skipped).collect()
+            }
+            Self::Keyed { items, .. } => items.values().filter(alive).collect(),
+        }
+    }
+}
