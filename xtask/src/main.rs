@@ -7,6 +7,7 @@
 mod bench;
 #[path = "../../interop/peer.rs"]
 mod driver;
+mod flood;
 mod fuzz;
 mod generate;
 mod namespace;
@@ -35,11 +36,14 @@ fn main() -> Result<()> {
         bench::INSIDE_TASK => bench::run_inside(&rest)?,
         bench::loss::INSIDE_TASK => bench::loss::run_inside(&rest)?,
         bench::relay::TASK => bench::relay::run(&rest)?,
+        "flood" => exit_as(flood::run(&rest)?),
+        flood::INSIDE_TASK => flood::run_inside(&rest)?,
+        flood::ATTACKER_TASK => flood::attack(&rest)?,
         "namespace" => exit_as(namespace::run(&rest)?),
         "sim" => exit_as(sim::run(&rest)?),
         namespace::INSIDE_TASK => exit_as(namespace::run_inside(&rest)?),
         _ => bail!(
-            "usage: cargo xtask test [--no-peers] | tidy | generate [--check] | bench wire|loss [--quick] | fuzz [--seconds N] [TARGET …] | peers [--check] | sim [--seeds N] [--start S] [--minutes M] | namespace [--no-multicast] -- COMMAND"
+            "usage: cargo xtask test [--no-peers] | tidy | generate [--check] | bench wire|loss [--quick] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | peers [--check] | sim [--seeds N] [--start S] [--minutes M] | namespace [--no-multicast] -- COMMAND"
         ),
     }
     Ok(())

@@ -66,7 +66,7 @@ pub fn run(arguments: &[String]) -> Result<ExitStatus> {
         .context("run the bench in a private network")
 }
 
-fn build_ours() -> Result<()> {
+pub fn build_ours() -> Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
         .args(["build", "--release", "--quiet"])
