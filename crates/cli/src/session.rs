@@ -49,11 +49,20 @@ impl Session {
     /// Joins the graph as the environment and `--ros-args` say, with the node
     /// name given or a hidden one.
     pub fn open(shared: &Shared, node_name: Option<&str>) -> Result<Self> {
-        let options = ContextOptions {
+        Self::open_with(shared, node_name, Ok)
+    }
+
+    /// As [`Session::open`], with more options of the context.
+    pub fn open_with(
+        shared: &Shared,
+        node_name: Option<&str>,
+        more: impl FnOnce(ContextOptions) -> Result<ContextOptions>,
+    ) -> Result<Self> {
+        let options = more(ContextOptions {
             arguments: shared.arguments.clone(),
             use_environment: true,
             ..ContextOptions::default()
-        };
+        })?;
         let context = Context::with_options(options).context("joining the graph")?;
         let hidden = format!("_pteros_cli_{}", std::process::id());
         let node = context.node(node_name.unwrap_or(&hidden))?;

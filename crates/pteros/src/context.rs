@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use pteros_rmw::config::{Config, DOMAIN_ID_MAX, DiscoveryRange, LEASE_MIN};
 use pteros_rmw::env::Env;
+use pteros_rmw::flow::FlowController;
 use pteros_rmw::names::validate_enclave;
 use pteros_rmw::udp::SystemEnv;
 use pteros_rmw::{Core, CoreCounts, CoreOptions};
@@ -53,6 +54,9 @@ pub struct ContextOptions {
     /// How long peers keep us without hearing of us: after a crash they notice
     /// that late. 20 s unless set, at least 100 ms.
     pub lease: Option<Duration>,
+    /// What asynchronous publishers may be paced by, 64 at most; see
+    /// [`PublisherOptions::asynchronous`](crate::PublisherOptions::asynchronous).
+    pub flow_controllers: Vec<FlowController>,
 }
 
 impl ContextOptions {
@@ -233,6 +237,7 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
         .or_else(|| options.enclave.clone())
         .unwrap_or_else(|| "/".into());
     validate_enclave(&enclave)?;
+    FlowController::validate(&options.flow_controllers)?;
     let (receive_bytes, send_bytes) = default.buffer_bytes;
     Ok(CoreOptions {
         domain_id,
@@ -256,6 +261,7 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
             .unwrap_or(default.fragment_bytes_network),
         enclave,
         lease: options.lease.map_or(default.lease, Into::into),
+        flow_controllers: options.flow_controllers.clone(),
     })
 }
 

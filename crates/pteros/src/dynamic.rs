@@ -92,6 +92,11 @@ impl DynamicPublisher {
         self.raw.wait_for_all_acked(timeout)
     }
 
+    /// As [`Publisher::unsent_count`](crate::Publisher::unsent_count).
+    pub fn unsent_count(&self) -> usize {
+        self.raw.endpoint.unsent_count()
+    }
+
     /// Totals since it was created.
     pub fn counts(&self) -> WriterCounts {
         self.raw.endpoint.counts()

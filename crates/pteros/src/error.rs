@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use pteros_rmw::config::{ConfigError, DOMAIN_ID_MAX, LEASE_MIN};
 use pteros_rmw::error::{EndpointError, OpenError};
+use pteros_rmw::flow::FlowError;
 use pteros_rmw::names::NameError;
 use pteros_rmw::qos::QosError;
 use thiserror::Error;
@@ -43,6 +44,9 @@ pub enum ContextError {
         "lease of {0:?}: peers would forget this context between two announcements; use at least {LEASE_MIN:?}"
     )]
     Lease(Duration),
+    /// The flow controllers do not go together.
+    #[error(transparent)]
+    Flow(#[from] FlowError),
     /// The sockets could not be opened.
     #[error(transparent)]
     Open(#[from] OpenError),

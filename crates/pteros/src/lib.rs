@@ -47,6 +47,7 @@ pub use pteros_interfaces as interfaces;
 pub use pteros_msg as msg;
 pub use pteros_rmw::error::{EndpointError, OpenError, PublishError};
 pub use pteros_rmw::event::EndpointEvent;
+pub use pteros_rmw::flow::{FlowController, FlowError, Pace};
 pub use pteros_rmw::reader::ReaderCounts;
 pub use pteros_rmw::rtps::id::{Guid, VendorId};
 pub use pteros_rmw::rtps::qos::PolicyId;

@@ -274,7 +274,19 @@ impl Node {
         ty: &DynamicType,
         qos: impl Into<QosProfile>,
     ) -> Result<DynamicPublisher, CreateError> {
-        let options = PublisherOptions::new(qos);
+        self.create_dynamic_publisher_with(topic, ty, PublisherOptions::new(qos))
+    }
+
+    /// A publisher whose type is known at run time, with options.
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn create_dynamic_publisher_with(
+        &self,
+        topic: &str,
+        ty: &DynamicType,
+        options: PublisherOptions,
+    ) -> Result<DynamicPublisher, CreateError> {
         let raw = self.raw_publisher(topic, TypeFacts::of_dynamic(ty), options)?;
         Ok(DynamicPublisher {
             raw,
@@ -291,12 +303,14 @@ impl Node {
         let topic = self.core.resolve(topic)?;
         let spec = spec(&topic, ty, &options.qos, |qos| qos.to_endpoint())?;
         let runtime = self.core.core();
-        let endpoint = runtime
-            .create_writer(spec)
-            .map_err(|source| CreateError::Endpoint {
-                topic: topic.clone(),
-                source,
-            })?;
+        let created = match &options.pace {
+            Some(pace) => runtime.create_paced_writer(spec, pace),
+            None => runtime.create_writer(spec),
+        };
+        let endpoint = created.map_err(|source| CreateError::Endpoint {
+            topic: topic.clone(),
+            source,
+        })?;
         runtime.attach_endpoint(self.core.key, &endpoint.data);
         let raw = Arc::new(RawPublisher {
             node: self.core.clone(),

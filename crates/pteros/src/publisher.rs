@@ -12,6 +12,7 @@ use pteros_msg::key::{KeyHash, KeyReader, key_hash, key_payload};
 use pteros_msg::message::Message;
 use pteros_rmw::error::PublishError;
 use pteros_rmw::event::EndpointEvent;
+use pteros_rmw::flow::Pace;
 use pteros_rmw::rtps::id::Guid;
 use pteros_rmw::rtps::time::Timestamp;
 use pteros_rmw::writer::{Outgoing, WriterCounts, WriterEndpoint};
@@ -31,6 +32,7 @@ pub struct PublisherOptions {
     /// The QoS profile.
     pub qos: QosProfile,
     pub(crate) on_event: Option<EventCallback>,
+    pub(crate) pace: Option<Pace>,
 }
 
 impl PublisherOptions {
@@ -39,7 +41,47 @@ impl PublisherOptions {
         Self {
             qos: qos.into(),
             on_event: None,
+            pace: None,
         }
+    }
+
+    /// Publishing hands the message over and returns; whoever spins, or else
+    /// the process's helper thread, sends it at the pace of one of the
+    /// context's [flow controllers](crate::ContextOptions::flow_controllers).
+    /// Subscriptions of the same context get it at once all the same.
+    ///
+    /// What is not yet sent counts as history: KEEP_LAST replaces the oldest of
+    /// it, except a message whose fragments are on their way
+    /// ([`WriterCounts::replaced_unsent`] counts), KEEP_ALL waits for room, whoever
+    /// reads; a lifespan ends before sending, too. A publisher that is dropped
+    /// takes its unsent messages with it, with a warning;
+    /// [`Publisher::wait_for_all_acked`] waits for them.
+    ///
+    /// ```no_run
+    /// use pteros::interfaces::sensor_msgs::msg::Image;
+    /// use pteros::prelude::*;
+    /// use pteros::{FlowController, Pace, PublisherOptions};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // 20 MB/s for all cameras together.
+    /// let cameras = FlowController::new("cameras")
+    ///     .bytes_per_period(100_000)
+    ///     .period(std::time::Duration::from_millis(5));
+    /// let context = Context::with_options(ContextOptions {
+    ///     flow_controllers: vec![cameras.clone()],
+    ///     ..ContextOptions::from_process()?
+    /// })?;
+    /// let node = context.node("cameras")?;
+    /// let front = PublisherOptions::new(2).asynchronous(Pace::new("cameras").priority(1));
+    /// let front = node.create_publisher_with::<Image>("front", front)?;
+    /// let rear = PublisherOptions::new(2).asynchronous(&cameras);
+    /// let rear = node.create_publisher_with::<Image>("rear", rear)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn asynchronous(mut self, pace: impl Into<Pace>) -> Self {
+        self.pace = Some(pace.into());
+        self
     }
 
     /// Calls `callback` from the node's executor for matches, incompatible QoS
@@ -194,11 +236,18 @@ impl<T: Message> Publisher<T> {
     }
 
     /// Waits until every reliable subscription of another process has
-    /// acknowledged everything; returns whether they have. Blocks, at most
+    /// acknowledged everything, and an asynchronous publisher has sent
+    /// everything; returns whether that is so. Blocks, at most
     /// `timeout` or until the context shuts down; drives the network itself and
     /// runs no callbacks.
     pub fn wait_for_all_acked(&self, timeout: Duration) -> bool {
         self.raw.wait_for_all_acked(timeout)
+    }
+
+    /// Messages that an asynchronous publisher's flow controller has not sent,
+    /// the one on its way included; otherwise 0. Never blocks.
+    pub fn unsent_count(&self) -> usize {
+        self.raw.endpoint.unsent_count()
     }
 
     /// Says that the publisher is alive. Needed with manual liveliness where

@@ -2,7 +2,7 @@
 //!
 //! Lock order, outermost first: `match_order`, `table`, a writer's `state`, a
 //! reader's `machine`, a reader's `intake`; `participant` is never held together
-//! with an endpoint's lock. The deadlines' and the ready queues' own locks come
+//! with an endpoint's lock. The flow controllers', the deadlines' and the ready queues' own locks come
 //! last and are held for a few instructions. User code runs under none.
 
 use std::collections::BTreeMap;
@@ -21,6 +21,7 @@ use crate::deadline::Deadlines;
 use crate::driver::DriverState;
 use crate::env::{Env, GROUP, SocketPlan, Transport, multicast_port, unicast_port};
 use crate::error::OpenError;
+use crate::flow::{Flow, FlowController};
 use crate::graph::Graph;
 use crate::helper::Helper;
 use crate::reader::ReaderEndpoint;
@@ -61,6 +62,9 @@ pub struct CoreOptions {
     pub enclave: String,
     /// How long peers keep us when they hear nothing of us.
     pub lease: Duration,
+    /// What asynchronous writers may be paced by; see
+    /// [`FlowController::validate`].
+    pub flow_controllers: Vec<FlowController>,
 }
 
 impl Default for CoreOptions {
@@ -79,6 +83,7 @@ impl Default for CoreOptions {
             enclave: "/".into(),
             // As Fast DDS in ROS 2.
             lease: Duration::from_secs(20),
+            flow_controllers: Vec::new(),
         }
     }
 }
@@ -144,6 +149,8 @@ pub struct Core {
     shut_down: AtomicBool,
     closed: AtomicBool,
     pub(crate) waiters: Waiters,
+    /// At work, in the order of the options' controllers.
+    pub(crate) flows: Vec<Mutex<Flow>>,
 }
 
 impl Core {
@@ -205,6 +212,11 @@ impl Core {
             shut_down: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             waiters: Waiters::default(),
+            flows: options
+                .flow_controllers
+                .iter()
+                .map(|controller| Mutex::new(Flow::new(controller)))
+                .collect(),
             options,
         });
         core.start(now);

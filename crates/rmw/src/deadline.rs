@@ -23,6 +23,8 @@ pub enum Machine {
     Writer(EntityId),
     /// A user reader.
     Reader(EntityId),
+    /// A flow controller, by its place among the context's.
+    Flow(usize),
 }
 
 /// The deadlines of one context. Thread-safe; never blocks for long.

@@ -193,6 +193,7 @@ impl Core {
                     self.serve_writer(now, &writer);
                 }
             }
+            Machine::Flow(controller) => self.turn_flow(now, controller),
             Machine::Reader(id) => {
                 if let Some(reader) = self.reader(id) {
                     reader.machine.lock().handle_timeout(now);

@@ -72,6 +72,18 @@ pub enum EndpointError {
         /// The limit.
         max: usize,
     },
+    /// An asynchronous writer asks for a flow controller that the context does
+    /// not have.
+    #[error(
+        "the context has no flow controller \"{name}\" (it has: {known}); define it in the \
+         context's options or ask for one of those"
+    )]
+    NoSuchFlowController {
+        /// As it was asked for.
+        name: String,
+        /// The names that would do.
+        known: String,
+    },
 }
 
 /// Why a message was not accepted for publication.
@@ -83,7 +95,7 @@ pub enum PublishError {
     /// A reliable KEEP_ALL writer found no room within its
     /// `max_blocking_time`.
     #[error(
-        "topic \"{topic}\": no room for another sample within {waited_ms} ms, as a reliable subscription has not taken the earlier ones; \
+        "topic \"{topic}\": no room for another sample within {waited_ms} ms, as a reliable subscription has not taken the earlier ones, or a flow controller has not sent them; \
          read faster, allow more in resource_limits, or use keep_last or best_effort"
     )]
     TimedOut {

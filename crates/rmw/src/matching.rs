@@ -18,6 +18,7 @@ use pteros_rtps::writer::{ReaderProxyConfig, Writer, WriterConfig};
 use crate::core::Core;
 use crate::deadline::Machine;
 use crate::error::EndpointError;
+use crate::flow::{FlowController, Place};
 use crate::instance::{Keying, Lifecycle};
 use crate::local::has_manual_lease;
 use crate::publish::transmit;
@@ -50,27 +51,49 @@ impl Core {
     /// # Errors
     /// See [`EndpointError`].
     pub fn create_writer(&self, spec: EndpointSpec) -> Result<Arc<WriterEndpoint>, EndpointError> {
+        self.create_writer_at(spec, None)
+    }
+
+    /// As [`Core::create_writer`], with a flow controller and a rank there.
+    pub(crate) fn create_writer_at(
+        &self,
+        spec: EndpointSpec,
+        flow: Option<(usize, i32)>,
+    ) -> Result<Arc<WriterEndpoint>, EndpointError> {
         let guid = self.new_guid(spec.keying.writer_kind())?;
         let (keying, lifecycle) = (spec.keying.clone(), spec.lifecycle);
         let mut data = self.endpoint_data(guid, spec);
         if data.qos.representation.is_empty() {
             data.qos.representation = vec![XCDR1];
         }
+        let place = flow.map(|(controller, priority)| Place {
+            controller,
+            priority,
+            writer: guid.entity,
+        });
+        let controller = flow.and_then(|(at, _)| self.options.flow_controllers.get(at));
+        let fragment_bytes_max = controller.map_or(u16::MAX, FlowController::fragment_bytes_max);
         let config = WriterConfig {
             fragment_size: pteros_rtps::writer::FragmentSize {
-                same_host: self.options.fragment_bytes_same_host,
-                network: self.options.fragment_bytes_network,
+                same_host: self
+                    .options
+                    .fragment_bytes_same_host
+                    .min(fragment_bytes_max),
+                network: self.options.fragment_bytes_network.min(fragment_bytes_max),
             },
+            paced: place.is_some(),
             ..WriterConfig::new(guid, machine_qos(&data.qos, &keying))
         };
         let sample_bytes_max = config.limits.sample_bytes_max;
         let machine = Writer::new(config);
-        let writer = Arc::new(WriterEndpoint::new(
+        let mut writer = WriterEndpoint::new(
             data.clone(),
             machine,
             sample_bytes_max,
             (&keying, lifecycle),
-        ));
+        );
+        writer.place = place;
+        let writer = Arc::new(writer);
         let now = self.env.now();
         let order = self.match_order.lock();
         let local: Vec<_> = {
@@ -141,6 +164,7 @@ impl Core {
         let now = self.env.now();
         let order = self.match_order.lock();
         self.table.write().writers.remove(&guid.entity);
+        self.leave_flow(writer);
         self.unmatch_local_writer(now, writer);
         self.deadlines.forget(Machine::Writer(guid.entity));
         self.participant.lock().remove_endpoint(now, guid);

@@ -35,7 +35,11 @@ pub(crate) fn transmit(core: &Core, fill: impl FnMut(&mut Outbox) -> bool) {
 }
 
 /// As [`transmit`], every datagram marked with a code point unless that is 0.
-fn transmit_marked(core: &Core, code_point: u8, mut fill: impl FnMut(&mut Outbox) -> bool) {
+pub(crate) fn transmit_marked(
+    core: &Core,
+    code_point: u8,
+    mut fill: impl FnMut(&mut Outbox) -> bool,
+) {
     OUTBOX.with_borrow_mut(|outbox| {
         loop {
             outbox.clear();
@@ -212,6 +216,9 @@ impl Core {
 
     /// Fills datagrams under the writer's lock and sends them without it.
     fn send_new(&self, writer: &WriterEndpoint, state: MutexGuard<'_, WriterState>, now: Instant) {
+        if let Some(place) = &writer.place {
+            return self.leave_to_flow(now, writer, place, state);
+        }
         let mut held = Some(state);
         transmit_marked(self, writer.code_point, |outbox| {
             let mut state = held.take().unwrap_or_else(|| writer.state.lock());
@@ -225,6 +232,11 @@ impl Core {
 
     /// Sends what a writer has to send and tells its events.
     pub(crate) fn serve_writer(&self, now: Instant, writer: &WriterEndpoint) {
+        if let Some(place) = &writer.place {
+            let mut state = writer.state.lock();
+            writer.collect(&mut state.machine);
+            return self.leave_to_flow(now, writer, place, state);
+        }
         transmit_marked(self, writer.code_point, |outbox| {
             let mut state = writer.state.lock();
             let more = state.machine.poll_transmit(now, outbox);
@@ -247,6 +259,7 @@ impl Core {
 
     fn assert_writer(&self, now: Instant, writer: &WriterEndpoint) {
         writer.state.lock().machine.assert_liveliness(now);
+        self.assert_beside_flow(writer);
         self.serve_writer(now, writer);
         self.assert_locally(now, writer);
     }

@@ -20,6 +20,7 @@ use pteros_rtps::time::{Instant, Timestamp};
 use pteros_rtps::writer::{Writer, WriterEvent};
 
 use crate::event::{EndpointEvent, Events};
+use crate::flow::Place;
 use crate::instance::{KeyHash, KeyReader, Keying, Lifecycle, Registry};
 use crate::latch::Latch;
 use crate::local::{LocalRoute, has_manual_lease};
@@ -71,6 +72,9 @@ pub struct WriterCounts {
     pub serialized: u64,
     /// Samples handed over within the process.
     pub delivered_locally: u64,
+    /// Messages of an asynchronous publisher that KEEP_LAST replaced before its
+    /// flow controller had sent them.
+    pub replaced_unsent: u64,
 }
 
 /// A writer as the runtime knows it.
@@ -85,6 +89,8 @@ pub struct WriterEndpoint {
     pub(crate) autodisposes: bool,
     /// TRANSPORT_PRIORITY as its datagrams carry it, 0 to 63.
     pub(crate) code_point: u8,
+    /// Its place at a flow controller, if it is asynchronous.
+    pub(crate) place: Option<Place>,
     pub(crate) state: Mutex<WriterState>,
     pub(crate) local: ArcSwap<Vec<LocalRoute>>,
     remote: AtomicUsize,
@@ -124,6 +130,7 @@ impl WriterEndpoint {
             is_keyed: key.is_some(),
             autodisposes: keying.1.autodispose_unregistered_instances,
             code_point: if code_point > 63 { 0 } else { code_point },
+            place: None,
             state: Mutex::new(WriterState {
                 machine,
                 latched,
@@ -160,12 +167,23 @@ impl WriterEndpoint {
             published: self.published.load(Ordering::Relaxed),
             serialized: self.serialized.load(Ordering::Relaxed),
             delivered_locally: self.delivered_locally.load(Ordering::Relaxed),
+            replaced_unsent: self.state.lock().machine.stats().replaced_unsent,
         }
     }
 
-    /// Whether every reliable reader has acknowledged everything.
+    /// Whether every reliable reader has acknowledged everything, and an
+    /// asynchronous writer has sent everything to whoever reads.
     pub fn is_acknowledged(&self) -> bool {
-        self.state.lock().machine.is_acked_by_all()
+        let machine = &self.state.lock().machine;
+        machine.is_acked_by_all() && (self.place.is_none() || !machine.has_output())
+    }
+
+    /// Samples of an asynchronous writer that were not sent yet.
+    pub fn unsent_count(&self) -> usize {
+        match self.place {
+            Some(_) => self.state.lock().machine.unsent_count(),
+            None => 0,
+        }
     }
 
     /// Whether a message is wanted outside this process, or may yet be.

@@ -360,6 +360,16 @@ impl Defragmenter {
             .is_ok()
     }
 
+    /// The highest fragment of the sample that has come.
+    pub fn last_received(&self, sequence: SequenceNumber) -> Option<u32> {
+        let at = self
+            .partials
+            .binary_search_by_key(&sequence, |partial| partial.head.sequence)
+            .ok()?;
+        let run = self.partials.get(at)?.received.runs().last()?;
+        u32::try_from(run.last).ok()
+    }
+
     /// Runs of fragments up to `last` that the sample lacks.
     pub fn missing(
         &self,

@@ -246,6 +246,16 @@ impl History {
         }
     }
 
+    /// The change of an instance that follows this one.
+    pub fn next_of_instance(
+        &self,
+        key: &[u8; 16],
+        after: SequenceNumber,
+    ) -> Option<SequenceNumber> {
+        let numbers = self.instances.get(key)?;
+        numbers.iter().copied().find(|number| *number > after)
+    }
+
     /// The oldest change of an instance, and how many it has.
     pub fn instance(&self, key: &[u8; 16]) -> Option<(SequenceNumber, usize)> {
         let numbers = self.instances.get(key)?;

@@ -33,6 +33,8 @@ pub struct WriterStats {
     /// Samples that KEEP_LAST replaced before every reliable reader had
     /// acknowledged them; most often they had arrived.
     pub overwritten: u64,
+    /// Samples that KEEP_LAST replaced before they were sent; paced writers.
+    pub replaced_unsent: u64,
     /// Samples whose lifespan ended.
     pub expired: u64,
     /// Writes refused for want of room.

@@ -11,6 +11,7 @@ mod list;
 mod listening;
 mod mismatch;
 mod publish;
+mod publish_mode;
 mod stamps;
 mod type_of;
 mod why;

@@ -1,6 +1,7 @@
 //! `pteros topic pub`.
 
 use super::mismatch::Mismatches;
+use super::publish_mode::PublishMode;
 use crate::interface::named::known_message;
 use crate::outcome::Interrupted;
 use crate::python_repr;
@@ -11,8 +12,8 @@ use crate::topic::stamps::Template;
 use crate::values::{count, positive_float, positive_seconds};
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
-use pteros::DynamicPublisher;
 use pteros::msg::dynamic::DynamicType;
+use pteros::{DynamicPublisher, PublisherOptions};
 use serde_json::json;
 use std::io::Read;
 use std::time::{Duration, Instant, SystemTime};
@@ -69,6 +70,8 @@ pub struct Publish {
     // Last, since its heading would take in what follows.
     #[command(flatten)]
     qos: QosFlags,
+    #[command(flatten)]
+    mode: PublishMode,
 }
 
 impl Publish {
@@ -85,12 +88,14 @@ impl Publish {
                 "--max-wait-time-secs waits for nothing here: add --wait-matching-subscriptions N, --once or --times N"
             );
         }
-        let session = Session::open(shared, self.node_name.as_deref())?;
+        let name = self.node_name.as_deref();
+        let session = Session::open_with(shared, name, |options| self.mode.context(options))?;
         let topic = session.topic(&self.topic_name)?;
+        let options = self.mode.publisher(PublisherOptions::new(qos));
         let publisher =
             session
                 .node
-                .create_dynamic_publisher(&self.topic_name, &message_type, qos)?;
+                .create_dynamic_publisher_with(&self.topic_name, &message_type, options)?;
         let graph = session.context.graph();
         let mut mismatches = Mismatches::new(&graph, &topic);
         self.wait_for_subscriptions(shared, &session, &publisher, &mut mismatches)?;
@@ -124,6 +129,9 @@ impl Publish {
                 match self.keep_alive {
                     Some(time) => spin_until(&session, Instant::now() + time),
                     None => {
+                        while publisher.unsent_count() > 0 && !session.context.is_shut_down() {
+                            session.spin_once(Duration::from_millis(20));
+                        }
                         publisher.wait_for_all_acked(ACKNOWLEDGED_WITHIN);
                     }
                 }

@@ -8,6 +8,7 @@
 mod events;
 mod flow;
 mod instances;
+mod pace;
 mod policies;
 mod samples;
 mod shape;
@@ -53,6 +54,11 @@ on_both_paths!(
     flow::a_writer_waits_no_longer_than_it_was_told,
     flow::a_best_effort_writer_never_waits,
     flow::a_keep_last_writer_never_waits,
+    pace::an_asynchronous_publisher_keeps_its_pace_and_loses_nothing,
+    pace::an_asynchronous_keep_all_publisher_waits_for_its_turn,
+    pace::the_newest_message_is_sent_where_the_pace_is_too_slow_for_all,
+    pace::an_expired_message_is_not_sent,
+    pace::a_flow_controller_that_does_not_exist_is_named,
     policies::the_strongest_publisher_is_heard_while_it_is_there,
     policies::a_silent_owner_is_followed_by_the_next,
     policies::an_owner_that_misses_its_deadline_is_followed_by_the_next,

@@ -6,10 +6,13 @@ use std::time::Duration;
 
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
-use pteros::{EndpointEvent, Path};
+use pteros::{EndpointEvent, FlowController, Path};
 
 /// For whatever should happen soon, on a machine that is busy.
 pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Every context's flow controller: 5 MB/s in periods of 10 ms.
+pub const SLOW: &str = "slow";
 
 /// How samples travel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,7 +33,14 @@ impl Stage {
     pub fn new(way: Way) -> Self {
         static DOMAIN: AtomicU32 = AtomicU32::new(110);
         let domain = DOMAIN.fetch_add(1, Ordering::Relaxed);
-        let open = || Context::with_options(ContextOptions::local(domain)).unwrap();
+        let slow = FlowController::new(SLOW)
+            .bytes_per_period(50_000)
+            .period(Duration::from_millis(10));
+        let options = ContextOptions {
+            flow_controllers: vec![slow],
+            ..ContextOptions::local(domain)
+        };
+        let open = || Context::with_options(options.clone()).unwrap();
         let a = open();
         let b = match way {
             Way::Local => a.clone(),

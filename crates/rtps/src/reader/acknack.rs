@@ -159,7 +159,9 @@ impl WriterProxy {
 
     /// The request for missing fragments of one sample in pieces.
     fn nack_frag(&mut self, reader: EntityId, sequence: SequenceNumber) -> Option<NackFrag> {
-        let mut runs = self.defrag.missing(sequence, None);
+        let mut runs = self
+            .defrag
+            .missing(sequence, self.last_fragment_sent(sequence));
         let number = |n: i64| u32::try_from(n).ok().map(FragmentNumber);
         let first = runs.next()?;
         let mut state = FragmentSet::empty(number(first.first)?);

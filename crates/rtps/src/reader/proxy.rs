@@ -140,6 +140,8 @@ pub(super) struct WriterProxy {
     /// if the base is 0, as its own are; another base puts its next heartbeat
     /// off, for 3 s by default.
     pub introduces_with_zero: bool,
+    /// A heartbeat follows each sample soon, as this stack's writers send it.
+    tells_when_sent: bool,
     /// How many more times we introduce ourselves to a silent writer.
     pub introductions_left: u32,
     /// It stands in the reader's list of those with something to send.
@@ -188,6 +190,7 @@ impl WriterProxy {
                 arrivals_seen: 0,
             },
             introduces_with_zero: writer.vendor == VendorId::FAST_DDS,
+            tells_when_sent: writer.vendor == VendorId::PTEROS,
             introductions_left: if reliable {
                 reader.nack.introductions
             } else {
@@ -204,7 +207,26 @@ impl WriterProxy {
 
     /// Whether some announced number is missing.
     pub fn is_missing_something(&self) -> bool {
-        self.reliable && self.first_missing() <= self.announced
+        let first = self.first_missing();
+        self.reliable && first <= self.announced && !self.is_coming(SequenceNumber(first))
+    }
+
+    /// Whether the sample is in pieces without a hole, and the rest may not have
+    /// been sent yet.
+    fn is_coming(&self, sequence: SequenceNumber) -> bool {
+        let sent = self.last_fragment_sent(sequence);
+        sent.is_some() && self.defrag.missing(sequence, sent).next().is_none()
+    }
+
+    /// The last fragment that can be missed of the writer's newest sample.
+    /// Of other samples, and of writers that may not say so by a heartbeat for
+    /// seconds (Fast DDS), every fragment counts as sent: `None`.
+    pub fn last_fragment_sent(&self, sequence: SequenceNumber) -> Option<u32> {
+        let is_open = sequence.0 > self.complete && sequence.0 >= self.announced;
+        match self.tells_when_sent && is_open {
+            true => self.defrag.last_received(sequence),
+            false => None,
+        }
     }
 
     /// Whether `sequence` was received, is irrelevant or was moved past.

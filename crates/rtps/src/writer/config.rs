@@ -34,6 +34,9 @@ pub struct WriterConfig {
     /// crossed the answer and is ignored (RTPS 2.5 §8.4.7.1,
     /// nackSuppressionDuration).
     pub nack_suppression: Duration,
+    /// The owner decides when it sends and how much, with
+    /// [`Writer::poll_transmit_up_to`](super::Writer::poll_transmit_up_to).
+    pub paced: bool,
 }
 
 impl WriterConfig {
@@ -48,6 +51,7 @@ impl WriterConfig {
             limits: WriterLimits::default(),
             burst: Burst::default(),
             nack_suppression: Duration::from_millis(1),
+            paced: false,
         }
     }
 }

@@ -12,6 +12,7 @@ mod answer;
 mod config;
 mod event;
 mod matched;
+mod pace;
 mod parcel;
 mod proxy;
 mod repair;
@@ -343,14 +344,20 @@ impl Writer {
         let bytes_max = self.config.limits.history_bytes_max;
         let weight = change.payload.len().saturating_add(Change::OVERHEAD_BYTES);
         if let Some(key) = &change.key_hash {
-            while let Some((oldest, samples)) = self
-                .history
-                .instance(key)
-                .filter(|(_, count)| *count >= self.depth)
+            while let Some((oldest, samples)) =
+                self.history.instance(key).filter(|(oldest, count)| {
+                    *count >= self.depth.saturating_add(self.is_begun(*oldest).into())
+                })
             {
                 self.wait_for(now, oldest, (samples, self.depth))?;
+                let oldest = match self.is_begun(oldest) {
+                    true => self.history.next_of_instance(key, oldest),
+                    false => Some(oldest),
+                };
+                let Some(oldest) = oldest else { break };
                 // Superseded, so irrelevant rather than lost: earlier changes
                 // of other instances are still to be had.
+                self.note_unsent(oldest);
                 self.history.remove(oldest);
             }
         }
@@ -359,17 +366,24 @@ impl Writer {
             None => self.depth.min(self.samples_max),
         };
         while let Some(first) = self.history.first()
-            && (self.history.samples() >= samples_max
+            && (self.history.samples()
+                >= samples_max.saturating_add(self.is_begun(first.sequence).into())
                 || self.history.bytes().saturating_add(weight) > bytes_max)
         {
             let sequence = first.sequence;
             self.wait_for(now, sequence, (self.history.samples(), samples_max))?;
-            self.overwrite(sequence);
+            let victim = match self.is_begun(sequence) {
+                true => self.history.from(sequence.next()).map(|next| next.sequence),
+                false => Some(sequence),
+            };
+            let Some(victim) = victim else { break };
+            self.overwrite(victim);
         }
         Ok(())
     }
 
-    /// KEEP_ALL: refuses while some reliable reader still needs a change.
+    /// KEEP_ALL: refuses while some reliable reader still needs a change, or a
+    /// paced writer has not sent it.
     fn wait_for(
         &mut self,
         now: Instant,
@@ -378,7 +392,7 @@ impl Writer {
     ) -> Result<(), WriteError> {
         let needed = self.history.find(sequence);
         if !self.is_keep_all()
-            || self.reliable_readers == 0
+            || (self.reliable_readers == 0 && !self.is_unsent(sequence))
             || needed.is_none_or(|change| self.is_settled(change))
         {
             return Ok(());
@@ -405,7 +419,9 @@ impl Writer {
             .is_none_or(|change| self.is_settled(change));
         if !settled {
             self.stats.overwritten += 1;
-            self.lost_through = self.lost_through.max(sequence.0);
+            if !self.note_unsent(sequence) {
+                self.lost_through = self.lost_through.max(sequence.0);
+            }
         }
         self.history.remove(sequence);
     }
@@ -505,9 +521,9 @@ impl Writer {
     }
 
     /// When to call [`Self::handle_timeout`] next; in the past when there is
-    /// something to send already.
+    /// something to send already and the writer is not paced.
     pub fn next_timeout(&self) -> Option<Instant> {
-        if self.has_output() {
+        if !self.config.paced && self.has_output() {
             return Some(self.clock);
         }
         self.timers.next()
@@ -557,7 +573,9 @@ impl Writer {
     /// Owes a heartbeat to every group with something unacknowledged, and the
     /// next one after a longer pause.
     fn ask_for_acks(&mut self, now: Instant) {
-        let shared = self.last_shared;
+        // Nobody owes an answer to what was not sent.
+        let sent = self.cursor.number.saturating_sub(1);
+        let shared = self.last_shared.min(sent);
         let mut any = false;
         for reader in &self.readers {
             if reader.owes_ack(shared)
@@ -571,6 +589,11 @@ impl Writer {
             }
         }
         if !any {
+            if sent < self.last_shared {
+                // Soon after it is sent somebody will.
+                self.timers
+                    .set(TIMER_HEARTBEAT, now.after(self.heartbeat_pace.pause()));
+            }
             return;
         }
         self.has_debts = true;

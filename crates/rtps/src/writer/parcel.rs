@@ -1,6 +1,7 @@
 //! One change on its way to one destination: whole or in fragments, with what
 //! goes along in the same datagram. The payload is shared, not copied.
 
+use super::config::Burst;
 use super::proxy::Group;
 use crate::history::{Change, ChangeKind};
 use crate::id::{EntityId, Guid};
@@ -20,6 +21,13 @@ pub(super) struct Left {
 }
 
 impl Left {
+    pub fn of(burst: Burst) -> Self {
+        Self {
+            datagrams: burst.datagrams.max(1),
+            bytes: burst.bytes.max(1),
+        }
+    }
+
     pub fn is_over(&self, out: &Outbox) -> bool {
         self.datagrams == 0 || self.bytes == 0 || out.is_full()
     }

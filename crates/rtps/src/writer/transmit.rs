@@ -35,30 +35,22 @@ impl Cursor {
             ask: None,
         }
     }
+
+    /// Whether something of the change has been pushed.
+    pub const fn is_begun(&self) -> bool {
+        self.group > 0 || self.fragment > 0
+    }
 }
 
 impl Writer {
     /// Puts what is to be sent into `out`, one burst at most. True: there is
     /// more; send, clear `out` and call again.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut Outbox) -> bool {
-        self.clock = now;
-        let mut left = Left {
-            datagrams: self.config.burst.datagrams.max(1),
-            bytes: self.config.burst.bytes.max(1),
-        };
-        if self.has_debts && !self.pay_debts(now, out, &mut left) {
-            return true;
-        }
-        !self.push(now, out, &mut left)
-    }
-
-    /// Whether a poll would send something.
-    pub(super) fn has_output(&self) -> bool {
-        self.has_debts || (self.cursor.number <= self.last.0 && !self.readers.is_empty())
+        self.poll_transmit_up_to(now, self.config.burst, out)
     }
 
     /// Sends new changes to every group. False when the burst is over.
-    fn push(&mut self, now: Instant, out: &mut Outbox, left: &mut Left) -> bool {
+    pub(super) fn push(&mut self, now: Instant, out: &mut Outbox, left: &mut Left) -> bool {
         while self.cursor.number <= self.last.0 {
             let Some(number) = self.next_to_push() else {
                 return true;
@@ -221,7 +213,7 @@ impl Writer {
     }
 
     /// A heartbeat for a group, naming everything up to `last`.
-    fn heartbeat(&mut self, at: usize, is_final: bool, last: i64) -> Heartbeat {
+    pub(super) fn heartbeat(&mut self, at: usize, is_final: bool, last: i64) -> Heartbeat {
         let Some(group) = self.groups.get(at) else {
             return self.heartbeat_from(EntityId::UNKNOWN, 1, is_final, last);
         };
@@ -258,7 +250,7 @@ impl Writer {
     }
 
     /// Serves requests, replays and heartbeats. False when the burst is over.
-    fn pay_debts(&mut self, now: Instant, out: &mut Outbox, left: &mut Left) -> bool {
+    pub(super) fn pay_debts(&mut self, now: Instant, out: &mut Outbox, left: &mut Left) -> bool {
         for at in 0..self.readers.len() {
             if !self.repair(at, now, out, left) || !self.replay(at, now, out, left) {
                 return false;
@@ -318,7 +310,7 @@ impl Writer {
         true
     }
 
-    fn send_heartbeat(
+    pub(super) fn send_heartbeat(
         &mut self,
         group: usize,
         gap: Option<Run>,

@@ -22,7 +22,7 @@ use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::{Duration, Instant};
 use pteros_rtps::wire::Submessage;
 use pteros_rtps::writer::{
-    NewChange, ReaderProxyConfig, WriteError, Writer, WriterConfig, WriterEvent,
+    Burst, NewChange, ReaderProxyConfig, WriteError, Writer, WriterConfig, WriterEvent,
 };
 
 /// Names a writer of a [`Pair`].
@@ -37,6 +37,8 @@ pub struct WriterSide {
     pub node: usize,
     pub events: Vec<WriterEvent>,
     pub vendor: VendorId,
+    /// It sends when the test says so.
+    pub paced: bool,
 }
 
 pub struct ReaderSide {
@@ -105,6 +107,7 @@ impl Pair {
         let mut config = WriterConfig::new(guid, qos);
         change(&mut config);
         self.writers.push(WriterSide {
+            paced: config.paced,
             machine: Writer::new(config),
             node,
             events: Vec::new(),
@@ -329,7 +332,7 @@ impl Pair {
         let now = self.now();
         for writer in &mut self.writers {
             let mut polls = 0;
-            while writer.machine.poll_transmit(now, &mut self.out) {
+            while !writer.paced && writer.machine.poll_transmit(now, &mut self.out) {
                 self.net.send(&mut self.out);
                 polls += 1;
                 assert!(polls < 10_000, "a writer that never ends its bursts");
@@ -353,5 +356,25 @@ impl Pair {
                 reader.events.push(event);
             }
         }
+    }
+
+    /// Lets a paced writer send this many datagrams; whether it has more.
+    pub fn send(&mut self, w: W, datagrams: usize) -> bool {
+        let now = self.now();
+        let one = Burst {
+            datagrams: 1,
+            bytes: usize::MAX,
+        };
+        let mut more = true;
+        for _ in 0..datagrams {
+            let machine = &mut self.writers[w.0].machine;
+            more = machine.poll_transmit_up_to(now, one, &mut self.out);
+            self.net.send(&mut self.out);
+            if !more {
+                break;
+            }
+        }
+        self.flush();
+        more
     }
 }

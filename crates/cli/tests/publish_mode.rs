@@ -1,0 +1,64 @@
+//! `topic pub` with a flow controller, between processes.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "how long another process takes is a matter of this machine's clock"
+)]
+
+mod support;
+
+use std::time::Instant;
+
+use support::{Domain, run};
+
+#[test]
+fn an_asynchronous_publisher_sends_at_its_pace_and_ends_when_all_is_sent() {
+    let domain = Domain::new();
+    let mut echo = domain.start("topic echo /numbers std_msgs/msg/Int32 --csv");
+    let begin = Instant::now();
+    // A datagram with its heartbeat is more than 80 bytes: one each 20 ms.
+    let words = "topic pub /numbers std_msgs/msg/Int32 -r 1000 --times 30 -p 0 --qos-depth 30 \
+                 --qos-publish-mode asynchronous --qos-flow-bytes-per-period 80 \
+                 --qos-flow-period-seconds 0.02";
+    domain.run_with(words, "data: 7").ok();
+    assert!(
+        begin.elapsed().as_millis() >= 28 * 20,
+        "{:?}",
+        begin.elapsed()
+    );
+    for _ in 0..30 {
+        assert_eq!(echo.line(), "7");
+    }
+}
+
+#[test]
+fn flags_that_would_do_nothing_are_refused() {
+    for (flags, code, expected) in [
+        (
+            "--qos-flow-bytes-per-period 9",
+            1,
+            "--qos-publish-mode asynchronous",
+        ),
+        (
+            "--qos-publish-mode asynchronous --qos-flow-period-seconds 1",
+            1,
+            "give both",
+        ),
+        (
+            "--qos-publish-mode asynchronous --qos-flow-bytes-per-period 0",
+            2,
+            "--qos-flow-bytes-per-period",
+        ),
+        ("--qos-publish-mode later", 2, "synchronous, asynchronous"),
+        (
+            "--qos-publish-mode asynchronous --qos-flow-bytes-per-period 9 \
+             --qos-flow-period-seconds 0.000001",
+            1,
+            "100µs",
+        ),
+    ] {
+        let words = format!("topic pub /x std_msgs/msg/Empty --once -w 0 {flags}");
+        let error = run(&words).failed(code);
+        assert!(error.contains(expected), "{flags}: {error}");
+    }
+}
