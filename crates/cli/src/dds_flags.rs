@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{BoolishValueParser, PossibleValuesParser, TypedValueParser};
 use pteros::qos::{DestinationOrder, Ownership, QosProfile};
 use std::time::Duration;
 
@@ -43,6 +43,21 @@ pub struct DdsFlags {
     /// Most messages kept
     #[arg(long, value_name = "N")]
     qos_max_samples: Option<u32>,
+    /// Most instances written or heard (types with a key)
+    #[arg(long, value_name = "N")]
+    qos_max_instances: Option<u32>,
+    /// Most messages kept of one instance
+    #[arg(long, value_name = "N")]
+    qos_max_samples_per_instance: Option<u32>,
+    /// Whether a publisher that leaves an instance, or ends, disposes of it [default: true]
+    #[arg(long, value_name = "YES", value_parser = BoolishValueParser::new())]
+    qos_autodispose_unregistered_instances: Option<bool>,
+    /// Throw away what is left of an instance so long after its last publisher left it
+    #[arg(long, value_name = "SECONDS", value_parser = not_negative_seconds)]
+    qos_autopurge_nowriter_samples_delay_seconds: Option<Duration>,
+    /// Throw away what is left of an instance so long after it was disposed of
+    #[arg(long, value_name = "SECONDS", value_parser = not_negative_seconds)]
+    qos_autopurge_disposed_samples_delay_seconds: Option<Duration>,
     /// Access scope of the presentation; matched only
     #[arg(long, value_name = "SCOPE", value_parser = PossibleValuesParser::new(SCOPE).map(|word| scope(&word)))]
     qos_presentation: Option<u8>,
@@ -78,6 +93,18 @@ impl DdsFlags {
         set(&mut qos.latency_budget, self.qos_latency_budget_seconds);
         let most = self.qos_max_samples.map(Some);
         set(&mut qos.resource_limits.max_samples, most);
+        let most = self.qos_max_instances.map(Some);
+        set(&mut qos.resource_limits.max_instances, most);
+        let most = self.qos_max_samples_per_instance.map(Some);
+        set(&mut qos.resource_limits.max_samples_per_instance, most);
+        set(
+            &mut qos.autodispose_unregistered_instances,
+            self.qos_autodispose_unregistered_instances,
+        );
+        let delay = self.qos_autopurge_nowriter_samples_delay_seconds;
+        set(&mut qos.autopurge_nowriter_samples_delay, delay.map(Some));
+        let delay = self.qos_autopurge_disposed_samples_delay_seconds;
+        set(&mut qos.autopurge_disposed_samples_delay, delay.map(Some));
         set(&mut qos.presentation.access_scope, self.qos_presentation);
         set(&mut qos.transport_priority, self.qos_transport_priority);
         let bytes = |text: &Option<String>| text.clone().map(String::into_bytes);

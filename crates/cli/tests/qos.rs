@@ -130,3 +130,28 @@ fn impossible_policies_are_refused_by_name() {
     let error = domain.run("topic echo /x --qos-ownership mine").failed(2);
     assert!(error.contains("shared, exclusive"), "{error}");
 }
+
+#[test]
+fn the_end_of_an_instance_is_echoed_as_a_comment() {
+    let domain = Domain::new();
+    let ty = "dds_shapes/msg/ShapeType";
+    let mut echo = domain.start(&format!("topic echo /square {ty}"));
+    let mut lines = domain.start(&format!("topic echo /square {ty} --json"));
+    let publish = format!("topic pub /square {ty} -1 -w 2");
+    let left = "--qos-autodispose-unregistered-instances false";
+    domain.run_with(&publish, "{color: RED, x: 3}").ok();
+    until(&mut echo, "color: RED");
+    until(
+        &mut echo,
+        "# instance {\"color\":\"RED\"}: NOT_ALIVE_DISPOSED",
+    );
+    domain
+        .run_with(&format!("{publish} {left}"), "{color: BLUE}")
+        .ok();
+    until(
+        &mut echo,
+        "# instance {\"color\":\"BLUE\"}: NOT_ALIVE_NO_WRITERS",
+    );
+    let ended = r#"{"instance":{"color":"BLUE"},"state":"NOT_ALIVE_NO_WRITERS"}"#;
+    until(&mut lines, ended);
+}

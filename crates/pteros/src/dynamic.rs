@@ -33,28 +33,36 @@ impl DynamicPublisher {
     /// See [`PublishError`]; a message of another type is
     /// [`PublishError::Invalid`].
     pub fn publish(&self, message: &DynamicMessage) -> Result<(), PublishError> {
-        let invalid = |reason| PublishError::Invalid {
-            topic: self.raw.topic.clone(),
-            reason,
-        };
-        if *message.ty() != self.ty {
-            return Err(invalid(format!(
-                "the message is of type {} ({}), the publisher of type {} ({}); make the message \
-                 from the type that the publisher was created with",
-                message.ty().name(),
-                message.ty().hash(),
-                self.ty.name(),
-                self.ty.hash()
-            )));
-        }
+        self.check_type(message)?;
         if let Err(error) = message.check_bounds() {
-            return Err(invalid(error.to_string()));
+            return Err(self.invalid(error.to_string()));
         }
         self.publish_serialized(message.to_payload(Representation::Xcdr1).into())
     }
 
-    /// Publishes CDR with its encapsulation header, not looked into: whether it
-    /// is of the announced type is the caller's business.
+    pub(crate) fn check_type(&self, message: &DynamicMessage) -> Result<(), PublishError> {
+        if *message.ty() == self.ty {
+            return Ok(());
+        }
+        Err(self.invalid(format!(
+            "the message is of type {} ({}), the publisher of type {} ({}); make the message \
+             from the type that the publisher was created with",
+            message.ty().name(),
+            message.ty().hash(),
+            self.ty.name(),
+            self.ty.hash()
+        )))
+    }
+
+    fn invalid(&self, reason: String) -> PublishError {
+        PublishError::Invalid {
+            topic: self.raw.topic.clone(),
+            reason,
+        }
+    }
+
+    /// Publishes CDR with its encapsulation header, not looked into beyond its
+    /// key: whether it is of the announced type is the caller's business.
     ///
     /// # Errors
     /// See [`PublishError`].
@@ -140,7 +148,7 @@ pub(crate) fn dynamic_decoder(ty: &DynamicType) -> Decoder<DynamicMessage> {
 
 pub(crate) fn dynamic_key_decoder(ty: &DynamicType) -> KeyDecoder<DynamicMessage> {
     let ty = ty.clone();
-    Box::new(move |_| Ok(DynamicMessage::new(&ty)))
+    Box::new(move |key| DynamicMessage::from_key_payload(&ty, key))
 }
 
 pub(crate) fn raw_decoder() -> Decoder<Bytes> {

@@ -5,11 +5,13 @@ use std::fmt;
 
 use bytes::Bytes;
 use pteros_msg::cdr::Representation;
+use pteros_msg::dynamic::DynamicMessage;
 use pteros_msg::key::{KeyHash, key_hash, key_payload};
 use pteros_msg::message::Message;
 use pteros_rmw::error::PublishError;
 use pteros_rmw::instance::{Ending, InstanceInfo, InstanceState};
 
+use crate::dynamic::DynamicPublisher;
 use crate::publisher::{Publisher, RawPublisher};
 use crate::sample::{Sample, SampleInfo};
 
@@ -106,6 +108,39 @@ impl<T: Message> Publisher<T> {
     /// [`Publisher::publish`].
     pub fn unregister(&self, message: &T) -> Result<(), PublishError> {
         self.raw.end(Ending::Unregister, identity(message))
+    }
+}
+
+/// As for [`Publisher`]: only the key fields of the message given are looked at.
+impl DynamicPublisher {
+    /// As [`Publisher::register`].
+    ///
+    /// # Errors
+    /// As there; a message of another type is [`PublishError::Invalid`].
+    pub fn register(&self, message: &DynamicMessage) -> Result<(), PublishError> {
+        self.raw.register(self.identity(message)?)
+    }
+
+    /// As [`Publisher::dispose`].
+    ///
+    /// # Errors
+    /// As there; a message of another type is [`PublishError::Invalid`].
+    pub fn dispose(&self, message: &DynamicMessage) -> Result<(), PublishError> {
+        self.raw.end(Ending::Dispose, self.identity(message)?)
+    }
+
+    /// As [`Publisher::unregister`].
+    ///
+    /// # Errors
+    /// As there; a message of another type is [`PublishError::Invalid`].
+    pub fn unregister(&self, message: &DynamicMessage) -> Result<(), PublishError> {
+        self.raw.end(Ending::Unregister, self.identity(message)?)
+    }
+
+    fn identity(&self, message: &DynamicMessage) -> Result<(KeyHash, Bytes), PublishError> {
+        self.check_type(message)?;
+        let key = message.key_payload(Representation::Xcdr1);
+        Ok((message.key_hash(), key.into()))
     }
 }
 

@@ -574,7 +574,7 @@ impl<'a> TypeFacts<'a> {
         Self {
             name: ty.name(),
             hash: Some(ty.hash()),
-            keying: Keying::Keyless,
+            keying: ty.key_reader().map_or(Keying::Keyless, Keying::Keyed),
         }
     }
 }

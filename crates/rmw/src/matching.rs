@@ -405,9 +405,19 @@ fn machine_qos(qos: &EndpointQos, keying: &Keying) -> EndpointQos {
 /// a writer would be held back only after hundreds of samples more.
 fn reader_config(guid: Guid, qos: &EndpointQos) -> ReaderConfig {
     let mut config = ReaderConfig::new(guid, qos.clone());
+    let bounds = &qos.resource_limits;
+    let bound = match guid.entity.is_keyed() {
+        false => samples_max(bounds),
+        // Of one instance there may be few samples, of all there are more.
+        true => {
+            let of_each = bounds.max_samples_per_instance;
+            let of_each = of_each.map(|n| n.max(WAITING_SAMPLES_MIN));
+            let tighter = [bounds.max_samples, of_each].into_iter().flatten().min();
+            tighter.map(|n| n.max(1) as usize)
+        }
+    };
     if qos.history == History::KeepAll
-        && !guid.entity.is_keyed()
-        && let Some(samples) = samples_max(&qos.resource_limits)
+        && let Some(samples) = bound
     {
         let limits = &mut config.limits;
         limits.ready_samples_max = limits.ready_samples_max.min(samples);
@@ -415,3 +425,6 @@ fn reader_config(guid: Guid, qos: &EndpointQos) -> ReaderConfig {
     }
     config
 }
+
+/// As many samples as one turn moves on at a time, at the least.
+const WAITING_SAMPLES_MIN: u32 = 16;

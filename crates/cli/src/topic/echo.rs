@@ -15,7 +15,7 @@ use bytes::Bytes;
 use clap::Args;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType, Value, YamlOptions};
 use pteros::qos::{DurabilityPolicy, QosProfile, ReliabilityPolicy};
-use pteros::{Graph, Sample, SampleInfo, SubscriptionOptions};
+use pteros::{Change, Graph, InstanceEnd, Sample, SampleInfo, SubscriptionOptions};
 use serde_json::json;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -101,11 +101,14 @@ impl Echo {
             .iter()
             .find_map(|info| info.type_hash);
         let (sender, samples) = channel();
-        let forward = move |sample: Sample<Bytes>| {
+        let forward = move |change: Change<Bytes>| {
             // The receiver lives as long as the subscription.
-            let _ = sender.send(sample);
+            let _ = sender.send(change);
         };
-        let options = SubscriptionOptions::new(qos).callback(forward);
+        let mut options = SubscriptionOptions::new(qos).on_change(forward);
+        if let Some(reader) = message_type.as_ref().and_then(DynamicType::key_reader) {
+            options = options.key_reader(reader);
+        }
         let node = &session.node;
         let subscription =
             node.create_raw_subscription(&self.topic_name, &type_name, hash, options)?;
@@ -119,10 +122,15 @@ impl Echo {
             session.spin_once(left);
             mismatches.report(shared.console);
             printer.report_lost(subscription.counts().lost);
-            while let Ok(sample) = samples.try_recv() {
-                printer.print(&sample)?;
-                if self.once {
-                    return Ok(());
+            while let Ok(change) = samples.try_recv() {
+                match change {
+                    Change::End(end) => printer.print_end(&end)?,
+                    Change::Sample(sample) => {
+                        printer.print(&sample)?;
+                        if self.once {
+                            return Ok(());
+                        }
+                    }
                 }
             }
             if end.is_some_and(|end| Instant::now() >= end) {
@@ -278,6 +286,34 @@ impl<'a> Printer<'a> {
             .console
             .text(&self.text(sample, value.as_ref(), &info))?;
         Ok(())
+    }
+
+    /// Says that an instance of a type with a key has ended: as a comment, so
+    /// that what reads the messages is not disturbed.
+    fn print_end(&self, end: &InstanceEnd<Bytes>) -> Result<()> {
+        let Some(ty) = &self.message_type else {
+            return Ok(());
+        };
+        let Ok(message) = DynamicMessage::from_key_payload(ty, end.key()) else {
+            return Ok(());
+        };
+        let mut key = serde_json::Map::new();
+        for field in ty.fields().iter().filter(|field| field.is_key) {
+            let value = message.get(&field.name)?;
+            key.insert(field.name.clone(), serde_json::from_str(&value.to_json())?);
+        }
+        let state = end.state().name();
+        let console = &self.shared.console;
+        if console.json {
+            let line = json!({ "instance": key, "state": state });
+            return Ok(console.json_line(&line)?);
+        }
+        let key = serde_json::Value::Object(key);
+        if self.echo.csv || self.echo.field.is_some() {
+            console.remark(format!("instance {key}: {state}"));
+            return Ok(());
+        }
+        Ok(console.text(&format!("# instance {key}: {state}\n---\n"))?)
     }
 
     fn text(&self, bytes: &[u8], value: Option<&Value>, info: &Info) -> String {

@@ -1,11 +1,19 @@
 //! Instances of a keyed topic: their states, generations and ends (DDS 1.4
 //! §2.2.2.5.1), as they look from the subscription.
 
+use pteros::interfaces::dds_shapes::msg::ShapeType as Shape;
 use pteros::prelude::*;
 use pteros::{Change, InstanceInfo, InstanceState as State, PublishError, ViewState};
 
-use crate::shape::{Shape, shape};
 use crate::stage::{PATIENCE, Stage};
+
+pub fn shape(color: &str, x: i32) -> Shape {
+    Shape {
+        color: color.into(),
+        x,
+        ..Shape::default()
+    }
+}
 
 pub struct Pair {
     pub publisher: Publisher<Shape>,

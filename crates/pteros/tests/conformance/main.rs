@@ -7,11 +7,11 @@
 
 mod events;
 mod flow;
+mod instance_policies;
 mod instances;
 mod pace;
 mod policies;
 mod samples;
-mod shape;
 mod stage;
 
 use stage::{Stage, Way};
@@ -76,5 +76,19 @@ on_both_paths!(
     instances::a_dropped_publisher_disposes_of_its_instances,
     instances::a_publisher_dropped_without_disposing_leaves_no_writers,
     instances::take_passes_over_ends,
+    instance_policies::keep_last_keeps_the_last_of_each_instance,
+    instance_policies::an_instance_without_room_holds_back_its_own_samples_alone,
+    instance_policies::a_subscription_rejects_instances_beyond_its_limit,
+    instance_policies::a_publisher_writes_no_more_instances_than_its_limit,
+    instance_policies::each_instance_has_its_own_deadline,
+    instance_policies::each_instance_has_its_own_time_filter,
+    instance_policies::the_last_sample_of_an_instance_passes_the_time_filter_before_its_end,
+    instance_policies::each_instance_has_its_own_owner,
+    instance_policies::each_instance_has_its_own_order_by_source,
+    instance_policies::a_late_joiner_gets_each_instance_and_what_ended_but_nothing_that_was_left,
+    instance_policies::what_was_not_taken_of_a_disposed_instance_is_purged,
+    instance_policies::what_was_not_taken_of_an_instance_without_writers_is_purged,
+    instance_policies::a_silent_writer_leaves_its_instances_and_brings_them_back,
+    instance_policies::dynamic_and_raw_ends_know_the_key,
     policies::every_offer_that_falls_short_is_named_to_both_ends,
 );
