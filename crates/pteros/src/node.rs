@@ -301,7 +301,8 @@ impl Node {
         options: PublisherOptions,
     ) -> Result<Arc<RawPublisher>, CreateError> {
         let topic = self.core.resolve(topic)?;
-        let spec = spec(&topic, ty, &options.qos, |qos| qos.to_endpoint())?;
+        let mut spec = spec(&topic, ty, &options.qos, |qos| qos.to_endpoint())?;
+        spec.group = options.group;
         let runtime = self.core.core();
         let created = match &options.pace {
             Some(pace) => runtime.create_paced_writer(spec, pace),
@@ -605,5 +606,6 @@ fn spec(
         qos: endpoint_qos,
         keying: ty.keying,
         lifecycle: qos.lifecycle(),
+        group: None,
     })
 }

@@ -13,6 +13,7 @@ use pteros_msg::message::Message;
 use pteros_rmw::error::PublishError;
 use pteros_rmw::event::EndpointEvent;
 use pteros_rmw::flow::Pace;
+use pteros_rmw::publisher_group::PublisherGroup;
 use pteros_rmw::rtps::id::Guid;
 use pteros_rmw::rtps::time::Timestamp;
 use pteros_rmw::writer::{Outgoing, WriterCounts, WriterEndpoint};
@@ -33,6 +34,8 @@ pub struct PublisherOptions {
     pub qos: QosProfile,
     pub(crate) on_event: Option<EventCallback>,
     pub(crate) pace: Option<Pace>,
+    /// The group it is made in.
+    pub(crate) group: Option<Arc<PublisherGroup>>,
 }
 
 impl PublisherOptions {
@@ -42,6 +45,7 @@ impl PublisherOptions {
             qos: qos.into(),
             on_event: None,
             pace: None,
+            group: None,
         }
     }
 

@@ -84,6 +84,31 @@ pub enum EndpointError {
         /// The names that would do.
         known: String,
     },
+    /// The publisher group does not take another publisher now.
+    #[error(transparent)]
+    Group(#[from] GroupError),
+}
+
+/// What a group of publishers, or its presentation, does not allow.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum GroupError {
+    /// The group has no coherent access.
+    #[error("the group is not coherent, so it has no sets; create it with presentation.coherent")]
+    NotCoherent,
+    /// More ends than begins.
+    #[error("no set of coherent changes has been begun; begin one first")]
+    NothingBegun,
+    /// Sets within sets within sets.
+    #[error("sets of coherent changes are begun {max} times within each other; end some")]
+    TooDeep {
+        /// How often they may be.
+        max: usize,
+    },
+    /// A group's publishers stay what they are while a set is open.
+    #[error(
+        "a set of coherent changes is open; create publishers before it is begun or after it has ended"
+    )]
+    SetOpen,
 }
 
 /// Why a message was not accepted for publication.

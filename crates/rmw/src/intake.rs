@@ -6,9 +6,10 @@
 //! one look at an empty option.
 
 use pteros_rtps::id::Guid;
-use pteros_rtps::qos::EndpointQos;
+use pteros_rtps::qos::{DestinationOrder, EndpointQos};
 use pteros_rtps::time::Instant;
 
+use crate::coherent::{Batch, Sets};
 use crate::instance::{Instances, KeyHash, Totals};
 use crate::ownership::Owners;
 use crate::sample::{Item, Popped, SampleQueue};
@@ -21,6 +22,17 @@ pub(crate) struct Intake {
     /// In place of queue and filter, where the topic has a key.
     pub(crate) instances: Option<Box<Instances>>,
     separation: Option<Separation>,
+    /// Coherent sets, and the order within publishers.
+    pub(crate) sets: Option<Box<Sets>>,
+}
+
+/// What the judges say.
+enum Judged {
+    Passed(Item),
+    /// Filtered or held; its publisher was heard.
+    Heard,
+    /// Another publisher owns the topic.
+    Outranked,
 }
 
 /// What became of a sample.
@@ -40,26 +52,47 @@ pub(crate) enum Entered {
 
 impl Intake {
     pub(crate) fn new(qos: &EndpointQos) -> Self {
+        let queue = SampleQueue::new(qos);
+        let depth = queue.room().0;
         Self {
-            queue: SampleQueue::new(qos),
+            queue,
             owners: Owners::new(qos),
             instances: None,
             separation: Separation::new(qos),
+            sets: None,
         }
+        .with_room_for_sets(qos, (depth, depth))
     }
 
     /// One that tells instances apart.
     pub(crate) fn keyed(qos: &EndpointQos, instances: Instances) -> Self {
+        let room = instances.room();
         Self {
             separation: None,
             instances: Some(Box::new(instances)),
             ..Self::new(qos)
         }
+        .with_room_for_sets(qos, room)
+    }
+
+    fn with_room_for_sets(mut self, qos: &EndpointQos, room: (usize, usize)) -> Self {
+        if qos.presentation.holds_samples() {
+            self.sets = Some(Box::new(Sets::new(qos, room)));
+            // Sets are put in order before they get there.
+            self.queue = SampleQueue::new(&EndpointQos {
+                destination_order: DestinationOrder::ByReception,
+                ..qos.clone()
+            });
+        }
+        self
     }
 
     /// Whether another sample has no room; `key` is its instance's, if that is
     /// known.
     pub(crate) fn is_full_for(&self, key: Option<&KeyHash>) -> bool {
+        if let Some(sets) = &self.sets {
+            return sets.is_full(self.len());
+        }
         match (&self.instances, key) {
             (None, _) => self.queue.is_full(),
             (Some(instances), None) => instances.is_full(),
@@ -83,7 +116,20 @@ impl Intake {
         }
     }
 
-    /// Whether nothing waits.
+    /// Samples that wait behind no set.
+    fn len(&self) -> usize {
+        match &self.instances {
+            None => self.queue.len(),
+            Some(instances) => instances.len(),
+        }
+    }
+
+    /// Whether nothing waits, in sets or by itself.
+    pub(crate) fn has_nothing(&self) -> bool {
+        self.is_empty() && self.sets.as_ref().is_none_or(|sets| sets.is_empty())
+    }
+
+    /// Whether nothing waits but in sets.
     pub(crate) fn is_empty(&self) -> bool {
         match &self.instances {
             None => self.queue.is_empty(),
@@ -93,7 +139,9 @@ impl Intake {
 
     /// Whether the reader's machine must be at hand for each sample.
     pub(crate) fn judges(qos: &EndpointQos) -> bool {
-        Owners::new(qos).is_some() || Separation::new(qos).is_some()
+        Owners::new(qos).is_some()
+            || Separation::new(qos).is_some()
+            || qos.presentation.holds_samples()
     }
 
     /// Takes in a sample; KEEP_LAST makes room for it. `alive` is asked only
@@ -107,10 +155,22 @@ impl Intake {
         if let Some(instances) = &mut self.instances {
             return instances.offer(now, item, self.owners.as_mut(), alive);
         }
+        match self.judge(now, item, alive) {
+            Judged::Passed(item) => match self.queue.push_or_drop_oldest(item) {
+                true => Entered::Queued,
+                false => Entered::Heard,
+            },
+            Judged::Heard => Entered::Heard,
+            Judged::Outranked => Entered::Outranked,
+        }
+    }
+
+    /// Asks the judges, not the queue.
+    fn judge(&mut self, now: Instant, item: Item, alive: impl Fn(Guid) -> bool) -> Judged {
         if let Some(owners) = &mut self.owners
             && !owners.admits(now, item.meta.publisher, alive)
         {
-            return Entered::Outranked;
+            return Judged::Outranked;
         }
         let passed = match &mut self.separation {
             None => Some(item),
@@ -120,10 +180,39 @@ impl Intake {
             // Whoever makes room asks for what is held.
             self.queue.hold_back();
         }
-        match passed.is_some_and(|item| self.queue.push_or_drop_oldest(item)) {
-            true => Entered::Queued,
-            false => Entered::Heard,
+        passed.map_or(Judged::Heard, Judged::Passed)
+    }
+
+    /// Does something to the sets, and judges what became ready; how many samples
+    /// wait to be taken for it. Where instances are told apart they are asked
+    /// when a set is taken.
+    pub(crate) fn with_sets(
+        &mut self,
+        now: Instant,
+        alive: impl Fn(Guid) -> bool,
+        change: impl FnOnce(&mut Sets) -> Vec<Batch>,
+    ) -> u64 {
+        let Some(mut sets) = self.sets.take() else {
+            return 0;
+        };
+        let mut queued = 0;
+        for Batch { is_set, mut items } in change(&mut sets) {
+            if self.instances.is_none() {
+                let judged = items.into_iter().filter_map(|(reader, item)| {
+                    match self.judge(now, item, &alive) {
+                        Judged::Passed(item) => Some((reader, item)),
+                        Judged::Heard | Judged::Outranked => None,
+                    }
+                });
+                items = judged.collect();
+            }
+            let count = items.len() as u64;
+            if count > 0 && sets.shelve(Batch { is_set, items }) {
+                queued += count;
+            }
         }
+        self.sets = Some(sets);
+        queued
     }
 
     /// Does what is due: hands over what the time filter held long enough,
@@ -154,11 +243,15 @@ impl Intake {
     /// When [`Intake::handle_timeout`] has something to do; `None` while the
     /// queue is too full for it.
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
-        if let Some(instances) = &self.instances {
-            return instances.next_timeout();
-        }
-        let at = self.separation.as_ref()?.release_at();
-        at.filter(|_| !self.queue.is_full())
+        let sets = self.sets.as_ref().and_then(|sets| sets.wakes_at());
+        let own = match &self.instances {
+            Some(instances) => instances.next_timeout(),
+            None => {
+                let held = self.separation.as_ref().and_then(Separation::release_at);
+                held.filter(|_| !self.queue.is_full())
+            }
+        };
+        [own, sets].into_iter().flatten().min()
     }
 
     /// What became of samples that were not handed over.

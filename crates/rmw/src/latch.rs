@@ -10,19 +10,27 @@ use pteros_rtps::time::Instant;
 
 use crate::sample::{Item, KEEP_ALL_SAMPLES_DEFAULT, samples_max};
 
+/// Ends of coherent sets kept beside the samples. Full: the oldest goes.
+const SET_ENDS_MAX: usize = 1_024;
+
 /// The samples of one publisher. Full: the oldest makes room, of the same
 /// instance first.
 pub(crate) enum Latch {
     /// Volatile publishers keep nothing.
     Off,
     /// Without key: one instance.
-    Plain { items: VecDeque<Item>, max: usize },
+    Plain {
+        items: VecDeque<Item>,
+        max: usize,
+        ends: usize,
+    },
     /// With key: so many of each instance and in all.
     Keyed {
         items: BTreeMap<i64, Item>,
         instances: BTreeMap<KeyHash, VecDeque<i64>>,
         max: usize,
         per_instance: usize,
+        ends: usize,
     },
 }
 
@@ -38,7 +46,8 @@ impl Latch {
                 History::KeepAll => samples_max(limits).unwrap_or(KEEP_ALL_SAMPLES_DEFAULT),
             };
             let items = VecDeque::new();
-            return Self::Plain { items, max };
+            let ends = 0;
+            return Self::Plain { items, max, ends };
         }
         let limit = |n: Option<u32>| n.map(|n| n.max(1) as usize);
         let all = limit(limits.max_samples);
@@ -55,23 +64,42 @@ impl Latch {
             instances: BTreeMap::new(),
             max,
             per_instance,
+            ends: 0,
         }
     }
 
     pub(crate) fn push_or_drop_oldest(&mut self, item: Item) {
         match self {
             Self::Off => {}
-            Self::Plain { items, max } => {
-                if items.len() >= *max {
-                    items.pop_front();
-                }
+            Self::Plain { items, max, ends } => {
+                *ends += usize::from(item.ends_set());
                 items.push_back(item);
+                // An end without samples before it ends nothing.
+                while items.len() - *ends > *max
+                    || *ends > SET_ENDS_MAX
+                    || items.front().is_some_and(Item::ends_set)
+                {
+                    let gone = items.pop_front();
+                    *ends -= usize::from(gone.is_some_and(|item| item.ends_set()));
+                }
+            }
+            Self::Keyed { items, ends, .. } if item.ends_set() => {
+                *ends += 1;
+                items.insert(item.meta.sequence, item);
+                if *ends > SET_ENDS_MAX
+                    && let Some(first) = items.values().find(|item| item.ends_set())
+                {
+                    let first = first.meta.sequence;
+                    items.remove(&first);
+                    *ends -= 1;
+                }
             }
             Self::Keyed {
                 items,
                 instances,
                 max,
                 per_instance,
+                ends,
             } => {
                 let Some(keyed) = item.instance.as_deref() else {
                     return;
@@ -93,7 +121,14 @@ impl Latch {
                 }
                 of_it.push_back(sequence);
                 items.insert(sequence, item);
-                if items.len() > *max
+                while items
+                    .first_key_value()
+                    .is_some_and(|(_, item)| item.ends_set())
+                {
+                    items.pop_first();
+                    *ends -= 1;
+                }
+                if items.len() - *ends > *max
                     && let Some((oldest, item)) = items.pop_first()
                     && let Some(keyed) = item.instance
                     && let Some(of_it) = instances.get_mut(&keyed.info.key)
@@ -120,8 +155,14 @@ impl Latch {
             Self::Off => Vec::new(),
             Self::Plain { items, .. } => {
                 let alive: Vec<_> = items.iter().filter(alive).collect();
-                let skipped = alive.len().saturating_sub(depth);
-                alive.into_iter().skip(skipped).collect()
+                let is_sample = |item: &&&Item| !item.ends_set();
+                let mut skipped = alive.iter().filter(is_sample).count().saturating_sub(depth);
+                let skips = |item: &&Item| {
+                    let skips = skipped > 0;
+                    skipped -= usize::from(skips && !item.ends_set());
+                    skips
+                };
+                alive.into_iter().skip_while(skips).collect()
             }
             Self::Keyed { items, .. } => items.values().filter(alive).collect(),
         }

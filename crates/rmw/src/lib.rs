@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod coherent;
 pub mod config;
 mod core;
 mod deadline;
@@ -28,6 +29,7 @@ pub mod names;
 mod ownership;
 mod pacing;
 mod publish;
+pub mod publisher_group;
 pub mod qos;
 pub mod reader;
 pub mod ready;

@@ -10,8 +10,10 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use pteros_rtps::id::VendorId;
 use pteros_rtps::locator::Route;
+use pteros_rtps::mark::Mark;
 use pteros_rtps::matching::{Verdict, judge};
 use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability};
 use pteros_rtps::reader::WriterProxyConfig;
@@ -19,9 +21,10 @@ use pteros_rtps::time::{Duration, Instant};
 
 use crate::core::Core;
 use crate::instance::{KeyHash, Keyed};
+use crate::publisher_group::Turn;
 use crate::reader::{ReaderEndpoint, Wants};
-use crate::sample::{Body, Item, SampleMeta};
-use crate::writer::{Outgoing, WriterEndpoint};
+use crate::sample::{Body, Item, Path, SampleMeta};
+use crate::writer::{Outgoing, WriterEndpoint, WriterState};
 
 /// A writer's way to one reader of its own context.
 #[derive(Clone)]
@@ -82,11 +85,20 @@ impl Core {
     fn join(&self, now: Instant, writer: &WriterEndpoint, reader: &Arc<ReaderEndpoint>) {
         self.introduce(now, writer, reader);
         let route = LocalRoute::new(&writer.data.qos, reader);
+        let turn = writer.group.as_ref().map(|group| group.turn());
         // Under the writer's lock, so that no message falls between the
         // latched ones and the route.
         let state = writer.state.lock();
         for item in state.latched.for_reader(now, &reader.data.qos) {
             self.deliver(now, writer, &route, item.clone());
+        }
+        if reader.holds_samples() {
+            let number = state.machine.next_sequence().previous().0;
+            let place = turn.as_ref().map_or(0, Turn::last);
+            let mut machine = reader.machine.lock();
+            reader.change_sets(now, &mut machine, |sets| {
+                sets.settle(now, writer.guid(), number, place)
+            });
         }
         let mut routes: Vec<_> = writer.local.load().iter().cloned().collect();
         routes.push(route);
@@ -108,6 +120,7 @@ impl Core {
             qos.lease_duration = Duration::INFINITE;
         }
         reader.note_writer(writer.guid(), qos.ownership_strength);
+        reader.begin_sets(writer.guid(), writer.data.group, false);
         let mut machine = reader.machine.lock();
         machine.match_writer(
             now,
@@ -132,6 +145,7 @@ impl Core {
             let reader = &route.reader;
             let mut machine = reader.machine.lock();
             machine.unmatch_writer(guid);
+            reader.end_sets(now, &mut machine, self.env.wall(), guid);
             reader.collect_events(&mut machine);
             drop(machine);
             reader.forget_writer(now, guid, self.env.wall());
@@ -161,14 +175,39 @@ impl Core {
         message: &mut dyn Outgoing,
         meta: SampleMeta,
         keyed: Option<&Keyed>,
+        mark: Option<&Mark>,
     ) {
         let routes = writer.local.load();
         for route in routes.iter() {
             let body = body_for(route.reader.wants, message);
-            let item = writer.item(now, body, meta, keyed);
+            let mut item = writer.item(now, body, meta, keyed);
+            item.mark = mark.copied().map(Box::new);
             self.deliver(now, writer, route, item);
         }
         writer.note_delivered_locally(routes.len());
+    }
+
+    /// Tells every reader of this context that a coherent set ends here.
+    pub(crate) fn end_locally(
+        &self,
+        now: Instant,
+        writer: &WriterEndpoint,
+        state: &mut WriterState,
+        mark: Mark,
+    ) {
+        let meta = SampleMeta {
+            source: None,
+            reception: self.env.wall(),
+            sequence: state.machine.next_sequence().0,
+            publisher: writer.guid(),
+            path: Path::IntraProcess,
+        };
+        let mut item = writer.item(now, Body::Serialized(Bytes::new()), meta, None);
+        item.mark = Some(Box::new(mark));
+        for route in writer.local.load().iter() {
+            self.deliver(now, writer, route, item.clone());
+        }
+        state.latched.push_or_drop_oldest(item);
     }
 
     fn deliver(&self, now: Instant, writer: &WriterEndpoint, route: &LocalRoute, item: Item) {
@@ -177,12 +216,16 @@ impl Core {
         }
         let waited = route.reliable && writer.data.qos.history == History::KeepAll;
         let reader = &route.reader;
+        let is_sample = !item.ends_set();
+        if !is_sample && !reader.holds_samples() {
+            return;
+        }
         if !route.watched {
             reader.deliver_local(item, !waited);
             return;
         }
         let mut machine = reader.machine.lock();
-        machine.note_elsewhere(now, writer.guid(), true);
+        machine.note_elsewhere(now, writer.guid(), is_sample);
         reader.deliver_judged(now, &mut machine, item, !waited);
         reader.collect_events(&mut machine);
         self.schedule_reader(reader, &machine);
@@ -230,6 +273,7 @@ impl WriterEndpoint {
             meta,
             expires_at: now.after(self.data.qos.lifespan),
             instance: keyed.map(|keyed| Box::new(keyed.clone())),
+            mark: None,
         }
     }
 }

@@ -15,13 +15,15 @@ use pteros_rtps::reader::{Reader, ReaderConfig, WriterProxyConfig};
 use pteros_rtps::time::{Duration, Instant};
 use pteros_rtps::writer::{ReaderProxyConfig, Writer, WriterConfig};
 
+use crate::coherent::changes_publishers;
 use crate::core::Core;
 use crate::deadline::Machine;
-use crate::error::EndpointError;
+use crate::error::{EndpointError, GroupError};
 use crate::flow::{FlowController, Place};
 use crate::instance::{Keying, Lifecycle};
 use crate::local::has_manual_lease;
 use crate::publish::transmit;
+use crate::publisher_group::PublisherGroup;
 use crate::reader::{ReaderEndpoint, Wants};
 use crate::sample::samples_max;
 use crate::writer::WriterEndpoint;
@@ -43,6 +45,8 @@ pub struct EndpointSpec {
     pub keying: Keying,
     /// What becomes of instances that end.
     pub lifecycle: Lifecycle,
+    /// The group that a publisher is made in; its presentation holds then.
+    pub group: Option<Arc<PublisherGroup>>,
 }
 
 impl Core {
@@ -62,7 +66,15 @@ impl Core {
     ) -> Result<Arc<WriterEndpoint>, EndpointError> {
         let guid = self.new_guid(spec.keying.writer_kind())?;
         let (keying, lifecycle) = (spec.keying.clone(), spec.lifecycle);
+        let group = spec.group.clone();
+        if group.as_ref().is_some_and(|group| group.is_open()) {
+            return Err(GroupError::SetOpen.into());
+        }
         let mut data = self.endpoint_data(guid, spec);
+        if let Some(group) = &group {
+            data.group = Some(group.guid());
+            data.qos.presentation = group.presentation();
+        }
         if data.qos.representation.is_empty() {
             data.qos.representation = vec![XCDR1];
         }
@@ -91,9 +103,13 @@ impl Core {
             machine,
             sample_bytes_max,
             (&keying, lifecycle),
+            group,
         );
         writer.place = place;
         let writer = Arc::new(writer);
+        if let Some(group) = &writer.group {
+            group.add(&writer)?;
+        }
         let now = self.env.now();
         let order = self.match_order.lock();
         let local: Vec<_> = {
@@ -162,6 +178,9 @@ impl Core {
         let guid = writer.guid();
         self.dispose_all(writer);
         let now = self.env.now();
+        if let Some(group) = &writer.group {
+            group.remove(writer);
+        }
         let order = self.match_order.lock();
         self.table.write().writers.remove(&guid.entity);
         self.leave_flow(writer);
@@ -242,6 +261,7 @@ impl Core {
 
     fn apply(&self, now: Instant, event: ParticipantEvent) {
         self.graph.note(&event);
+        let changes_publishers = changes_publishers(&event);
         match event {
             ParticipantEvent::Matched {
                 local,
@@ -284,6 +304,9 @@ impl Core {
             | ParticipantEvent::EndpointDiscovered(_)
             | ParticipantEvent::EndpointLost(_) => {}
         }
+        if changes_publishers {
+            self.tell_of_publishers(now);
+        }
         self.note_progress();
     }
 
@@ -315,6 +338,7 @@ impl Core {
                 vendor,
             };
             reader.note_writer(remote.guid, remote.qos.ownership_strength);
+            self.begin_remote_sets(now, &reader, remote, vendor);
             reader.machine.lock().match_writer(now, proxy);
             let mut table = self.table.write();
             table
@@ -345,6 +369,7 @@ impl Core {
             drop(table);
             reader.machine.lock().unmatch_writer(remote);
             self.serve_reader(now, &reader);
+            reader.end_sets(now, &mut reader.machine.lock(), self.env.wall(), remote);
             reader.forget_writer(now, remote, self.env.wall());
             // An instance that ended may be due to be purged.
             self.schedule_reader(&reader, &reader.machine.lock());

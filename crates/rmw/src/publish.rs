@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use bytes::Bytes;
 use parking_lot::MutexGuard;
 use pteros_rtps::history::ChangeKind;
+use pteros_rtps::mark::Mark;
 use pteros_rtps::outbox::Outbox;
 use pteros_rtps::qos::{History, Liveliness};
 use pteros_rtps::time::{Duration, Instant, Timestamp};
@@ -15,6 +16,7 @@ use crate::deadline::Machine;
 use crate::error::PublishError;
 use crate::instance::Keyed;
 use crate::local::has_manual_lease;
+use crate::publisher_group::Turn;
 use crate::sample::{Body, Path, SampleMeta};
 use crate::writer::{Outgoing, WriterEndpoint, WriterState};
 
@@ -111,10 +113,12 @@ impl Core {
         if writer.must_wait_locally(key) {
             self.wait_for_room(writer, patience, || !writer.must_wait_locally(key))?;
         }
+        let mut turn = writer.group.as_ref().map(|group| group.turn());
         let mut state = writer.state.lock();
+        let mark = mark(&mut turn, &mut state);
         let meta = meta(writer, &mut state, source);
         let now = self.env.now();
-        self.deliver_locally(now, writer, message, meta, keyed);
+        self.deliver_locally(now, writer, message, meta, keyed, mark.as_deref());
         state.machine.skip(now);
         state.note_written(now, keyed);
         if writer.is_watched() {
@@ -143,17 +147,27 @@ impl Core {
         if writer.data.qos.history == History::KeepAll {
             return self.publish_when_accepted(writer, message, (source, keyed, patience));
         }
+        let mut turn = writer.group.as_ref().map(|group| group.turn());
         let mut state = writer.state.lock();
+        let mark = mark(&mut turn, &mut state);
         let meta = meta(writer, &mut state, source);
         let now = self.env.now();
-        self.deliver_locally(now, writer, message, meta, keyed);
+        self.deliver_locally(now, writer, message, meta, keyed, mark.as_deref());
         let payload = serialize(writer, message);
         // KEEP_LAST overwrites: the size was checked, so it cannot fail.
-        let new = change(&payload, meta.source, keyed);
+        let new = change(&payload, meta.source, keyed, mark.clone());
         let accepted = state.machine.write(now, new);
         debug_assert!(accepted.is_ok(), "KEEP_LAST refused a sample: {accepted:?}");
-        latch(&mut state, now, writer, message, payload, (meta, keyed));
+        latch(
+            &mut state,
+            now,
+            writer,
+            message,
+            payload,
+            (meta, keyed, mark),
+        );
         state.note_written(now, keyed);
+        drop(turn);
         self.send_new(writer, state, now);
         Ok(meta.sequence)
     }
@@ -171,17 +185,23 @@ impl Core {
             if writer.must_wait_locally(key) {
                 return false;
             }
+            let mut turn = writer.group.as_ref().map(|group| group.turn());
             let mut state = writer.state.lock();
             let meta = meta(writer, &mut state, source);
             let now = self.env.now();
-            let new = change(&payload, meta.source, keyed);
-            if state.machine.write(now, new).is_err() {
+            let mark = turn.as_ref().and_then(|turn| turn.mark(&state));
+            let new = change(&payload, meta.source, keyed, mark.clone());
+            let Ok(sequence) = state.machine.write(now, new) else {
                 return false;
+            };
+            if let Some(turn) = &mut turn {
+                turn.accept(&mut state, sequence);
             }
-            self.deliver_locally(now, writer, message, meta, keyed);
+            self.deliver_locally(now, writer, message, meta, keyed, mark.as_deref());
             let kept = payload.clone();
-            latch(&mut state, now, writer, message, kept, (meta, keyed));
+            latch(&mut state, now, writer, message, kept, (meta, keyed, mark));
             state.note_written(now, keyed);
+            drop(turn);
             self.send_new(writer, state, now);
             accepted = Some(meta.sequence);
             true
@@ -215,7 +235,12 @@ impl Core {
     }
 
     /// Fills datagrams under the writer's lock and sends them without it.
-    fn send_new(&self, writer: &WriterEndpoint, state: MutexGuard<'_, WriterState>, now: Instant) {
+    pub(crate) fn send_new(
+        &self,
+        writer: &WriterEndpoint,
+        state: MutexGuard<'_, WriterState>,
+        now: Instant,
+    ) {
         if let Some(place) = &writer.place {
             return self.leave_to_flow(now, writer, place, state);
         }
@@ -298,7 +323,21 @@ fn serialize(writer: &WriterEndpoint, message: &mut dyn Outgoing) -> Bytes {
     message.serialized()
 }
 
-fn change(payload: &Bytes, source: Option<Timestamp>, keyed: Option<&Keyed>) -> NewChange {
+/// The mark of a sample that will be accepted for sure.
+fn mark(turn: &mut Option<Turn<'_>>, state: &mut WriterState) -> Option<Box<Mark>> {
+    let turn = turn.as_mut()?;
+    let mark = turn.mark(state);
+    let sequence = state.machine.next_sequence();
+    turn.accept(state, sequence);
+    mark
+}
+
+fn change(
+    payload: &Bytes,
+    source: Option<Timestamp>,
+    keyed: Option<&Keyed>,
+    mark: Option<Box<Mark>>,
+) -> NewChange {
     NewChange {
         payload: payload.clone(),
         kind: keyed.map_or(ChangeKind::Alive, |keyed| keyed.kind),
@@ -306,7 +345,7 @@ fn change(payload: &Bytes, source: Option<Timestamp>, keyed: Option<&Keyed>) -> 
         related: None,
         key_hash: keyed.map(|keyed| keyed.info.key.0),
         only_for: None,
-        mark: None,
+        mark,
     }
 }
 
@@ -317,13 +356,14 @@ fn latch(
     writer: &WriterEndpoint,
     message: &mut dyn Outgoing,
     payload: Bytes,
-    (meta, keyed): (SampleMeta, Option<&Keyed>),
+    (meta, keyed, mark): (SampleMeta, Option<&Keyed>, Option<Box<Mark>>),
 ) {
     if writer.is_latching() {
         let body = message
             .shared()
             .map_or(Body::Serialized(payload), Body::Shared);
-        let item = writer.item(now, body, meta, keyed);
+        let mut item = writer.item(now, body, meta, keyed);
+        item.mark = mark;
         state.latched.push_or_drop_oldest(item);
     }
 }

@@ -130,7 +130,9 @@ pub struct QosProfile {
     /// Rank among exclusive owners (publishers); the highest is heard, of
     /// equal ones the lower gid.
     pub ownership_strength: i32,
-    /// Coherent and ordered access: matched, not acted upon.
+    /// Coherent and ordered access. Subscriptions ask for it here; publishers
+    /// have it through the group they are made in, and what they offer here is
+    /// announced alone.
     pub presentation: Presentation,
     /// Names that publisher and subscription must share; patterns with `*`
     /// and `?` are allowed on one side. Empty: the default partition.

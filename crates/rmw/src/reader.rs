@@ -8,13 +8,14 @@ use std::any::TypeId;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::{CacheChange, ChangeKind};
 use pteros_rtps::id::Guid;
 use pteros_rtps::reader::{Reader, ReaderEvent};
 use pteros_rtps::time::{Instant, Timestamp};
 
+use crate::coherent::Sets;
 use crate::event::{EndpointEvent, Events};
 use crate::instance::{Instances, KeyHash, KeyReader, Keying, Lifecycle, identify};
 use crate::intake::{Entered, Intake};
@@ -45,13 +46,17 @@ pub struct ReaderCounts {
     pub filtered: u64,
     /// Samples of publishers that did not own the topic (exclusive ownership).
     pub outranked: u64,
-    /// Samples older than one already taken (destination order by source).
+    /// Samples older than one already taken (destination order by source), or
+    /// handed on (ordered access to a publisher).
     pub late: u64,
     /// Samples of keyed topics for whose instance there was no place, or whose
     /// instance could not be told.
     pub rejected: u64,
     /// Samples thrown away with their instance (READER_DATA_LIFECYCLE).
     pub purged: u64,
+    /// Coherent sets dropped whole: a sample of them never came, or they were
+    /// larger than the queue. Their samples that did come count as lost.
+    pub incomplete_sets: u64,
 }
 
 /// A reader as the runtime knows it.
@@ -111,6 +116,11 @@ impl ReaderEndpoint {
         }
     }
 
+    /// Whether instances are told apart.
+    pub(crate) fn is_keyed(&self) -> bool {
+        self.key.is_some()
+    }
+
     /// Marks the graph's own reader, which no user code empties.
     pub(crate) fn mark_graph(&self) {
         self.graph.store(true, Ordering::Release);
@@ -122,13 +132,16 @@ impl ReaderEndpoint {
 
     /// Takes the oldest sample; the caller does what [`Popped`] asks for, see
     /// [`Core::take`](crate::Core::take).
-    pub(crate) fn pop(&self, now: impl FnOnce() -> Instant) -> Popped {
+    pub(crate) fn pop(&self, now: impl Fn() -> Instant) -> Popped {
+        if self.holds_samples() {
+            return self.pop_of_sets(now);
+        }
         self.intake.lock().pop(now)
     }
 
     /// Whether a sample waits.
     pub fn has_samples(&self) -> bool {
-        !self.intake.lock().is_empty()
+        !self.intake.lock().has_nothing()
     }
 
     /// Publishers matched now, local ones included.
@@ -140,16 +153,18 @@ impl ReaderEndpoint {
     pub fn counts(&self) -> ReaderCounts {
         let intake = self.intake.lock();
         let totals = intake.totals();
+        let sets = intake.sets.as_deref();
         ReaderCounts {
             received: self.received.load(Ordering::Relaxed),
-            overwritten: totals.overwritten,
+            overwritten: totals.overwritten + sets.map_or(0, Sets::overwritten),
             lost: self.lost.load(Ordering::Relaxed),
-            expired: totals.expired,
+            expired: totals.expired + sets.map_or(0, |sets| sets.expired),
             filtered: totals.filtered,
             outranked: intake.outranked(),
-            late: totals.late,
+            late: totals.late + sets.map_or(0, |sets| sets.late),
             rejected: totals.rejected,
             purged: totals.purged,
+            incomplete_sets: sets.map_or(0, |sets| sets.incomplete),
         }
     }
 
@@ -183,6 +198,10 @@ impl ReaderEndpoint {
         item: Item,
         may_refuse: bool,
     ) {
+        if self.holds_samples() {
+            self.offer_or_refuse(now, machine, item, may_refuse);
+            return;
+        }
         if item.is_end() && self.key.is_none() {
             return;
         }
@@ -200,7 +219,7 @@ impl ReaderEndpoint {
     }
 
     /// Tells user code what came.
-    fn note_arrived(&self, arrived: &Arrived) {
+    pub(crate) fn note_arrived(&self, arrived: &Arrived) {
         if arrived.rejected {
             let total = self.intake.lock().totals().rejected;
             self.events.note(EndpointEvent::SampleRejected { total });
@@ -214,7 +233,11 @@ impl ReaderEndpoint {
         }
     }
 
-    fn note_received(&self, count: u64) {
+    pub(crate) fn intake(&self) -> MutexGuard<'_, Intake> {
+        self.intake.lock()
+    }
+
+    pub(crate) fn note_received(&self, count: u64) {
         if count > 0 {
             self.received.fetch_add(count, Ordering::Relaxed);
             self.slot.ready();
@@ -288,6 +311,9 @@ impl ReaderEndpoint {
 
     /// Moves what the machine has produced to the queue and tells user code.
     pub(crate) fn collect(&self, now: Instant, machine: &mut Reader, wall: Timestamp) {
+        if self.holds_samples() {
+            self.collect_to_sets(now, machine, wall);
+        }
         let mut arrived = Arrived::default();
         let mut intake = self.intake.lock();
         loop {
@@ -324,15 +350,28 @@ impl ReaderEndpoint {
         wall: Timestamp,
         arrived: &mut Arrived,
     ) {
+        for item in self.items_of(change, wall, arrived).into_iter().flatten() {
+            arrived.note(enter(intake, now, machine, item));
+        }
+    }
+
+    /// What a change of the network is to the application: a sample, the end of
+    /// an instance, both or nothing.
+    pub(crate) fn items_of(
+        &self,
+        change: CacheChange,
+        wall: Timestamp,
+        arrived: &mut Arrived,
+    ) -> [Option<Item>; 2] {
         let mut instance = None;
         match &self.key {
-            None if change.kind != ChangeKind::Alive => return,
+            None if change.kind != ChangeKind::Alive => return [None, None],
             None => {}
             Some(key) => match identify(&**key, &change) {
                 Some(keyed) => instance = Some(Box::new(keyed)),
                 None => {
                     arrived.rejected = true;
-                    return;
+                    return [None, None];
                 }
             },
         }
@@ -347,6 +386,7 @@ impl ReaderEndpoint {
             },
             expires_at: change.expires_at,
             instance,
+            mark: change.mark,
         };
         if item.is_end() && !change.key_only && !item.body_is_empty() {
             // Written and disposed of at once: a sample, then its end.
@@ -354,10 +394,10 @@ impl ReaderEndpoint {
             if let Some(keyed) = &mut sample.instance {
                 keyed.kind = ChangeKind::Alive;
             }
-            arrived.note(enter(intake, now, machine, sample));
             item.expires_at = Instant::FAR_FUTURE;
+            return [Some(sample), Some(item)];
         }
-        arrived.note(enter(intake, now, machine, item));
+        [Some(item), None]
     }
 
     /// Moves the machine's events to the queue and tells user code.
@@ -407,7 +447,7 @@ impl ReaderEndpoint {
         }
     }
 
-    fn note_lost(&self, count: u64) {
+    pub(crate) fn note_lost(&self, count: u64) {
         let total = self.lost.fetch_add(count, Ordering::Relaxed) + count;
         self.events.note(EndpointEvent::SampleLost { total, count });
     }
@@ -415,10 +455,10 @@ impl ReaderEndpoint {
 
 /// What waits to be taken, and what does not, after samples came.
 #[derive(Default)]
-struct Arrived {
+pub(crate) struct Arrived {
     samples: u64,
     ends: bool,
-    rejected: bool,
+    pub rejected: bool,
     deadlines_missed: Option<u64>,
 }
 
@@ -434,7 +474,12 @@ impl Arrived {
 }
 
 /// Lets a sample in.
-fn enter(intake: &mut Intake, now: Instant, machine: &mut Reader, item: Item) -> Entered {
+pub(crate) fn enter(
+    intake: &mut Intake,
+    now: Instant,
+    machine: &mut Reader,
+    item: Item,
+) -> Entered {
     let entered = intake.offer(now, item, |writer| machine.is_alive(now, writer));
     if entered != Entered::Outranked {
         machine.note_update(now);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use pteros_rtps::history::ChangeKind;
 use pteros_rtps::id::Guid;
+use pteros_rtps::mark::Mark;
 use pteros_rtps::qos::{EndpointQos, History, ResourceLimits};
 use pteros_rtps::time::{Instant, Timestamp};
 
@@ -70,6 +71,8 @@ pub struct Item {
     pub expires_at: Instant,
     /// Its instance, on keyed topics.
     pub instance: Option<Box<Keyed>>,
+    /// Its coherent set and its place in its publisher.
+    pub mark: Option<Box<Mark>>,
 }
 
 impl Item {
@@ -78,6 +81,11 @@ impl Item {
     pub fn is_end(&self) -> bool {
         let keyed = self.instance.as_deref();
         keyed.is_some_and(|keyed| keyed.kind != ChangeKind::Alive)
+    }
+
+    /// Whether it ends a coherent set and is nothing else.
+    pub(crate) fn ends_set(&self) -> bool {
+        self.mark.as_ref().is_some_and(|mark| mark.ends())
     }
 
     pub(crate) fn body_is_empty(&self) -> bool {
@@ -221,6 +229,16 @@ impl SampleQueue {
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
+
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// How many may wait, and whether that holds writers back.
+    pub fn room(&self) -> (usize, bool) {
+        (self.depth, self.keep_all)
+    }
 }
 
 #[cfg(test)]
@@ -247,6 +265,7 @@ pub(crate) mod tests {
             },
             expires_at: Instant::FAR_FUTURE,
             instance: None,
+            mark: None,
         }
     }
 

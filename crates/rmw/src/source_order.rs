@@ -13,9 +13,9 @@ use pteros_rtps::time::Timestamp;
 
 use crate::sample::Item;
 
-/// A sample's place: stamp (of reception, if the writer sent none), writer,
+/// A sample's place by source: stamp (of reception, if the writer sent none), writer,
 /// number.
-type Place = (Timestamp, Guid, i64);
+pub(crate) type Place = (Timestamp, Guid, i64);
 
 /// The order of one subscription's queue.
 pub(crate) struct SourceOrder {
@@ -53,7 +53,7 @@ impl SourceOrder {
     }
 }
 
-fn place_of(item: &Item) -> Place {
+pub(crate) fn place_of(item: &Item) -> Place {
     let meta = &item.meta;
     let stamp = meta.source.unwrap_or(meta.reception);
     (stamp, meta.publisher, meta.sequence)

@@ -16,6 +16,7 @@ use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::ChangeKind;
 use pteros_rtps::id::Guid;
 use pteros_rtps::qos::{DestinationOrder, Durability};
+use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::{Instant, Timestamp};
 use pteros_rtps::writer::{Writer, WriterEvent};
 
@@ -24,6 +25,7 @@ use crate::flow::Place;
 use crate::instance::{KeyHash, KeyReader, Keying, Lifecycle, Registry};
 use crate::latch::Latch;
 use crate::local::{LocalRoute, has_manual_lease};
+use crate::publisher_group::PublisherGroup;
 
 /// A message on its way out: made into whichever form a reader needs, each at
 /// most once.
@@ -94,6 +96,8 @@ pub struct WriterEndpoint {
     pub(crate) state: Mutex<WriterState>,
     pub(crate) local: ArcSwap<Vec<LocalRoute>>,
     remote: AtomicUsize,
+    /// The publisher that it shares with others.
+    pub(crate) group: Option<Arc<PublisherGroup>>,
     /// What happens to it.
     pub events: Arc<Events>,
     published: AtomicU64,
@@ -108,6 +112,8 @@ pub(crate) struct WriterState {
     pub(crate) registry: Option<Box<Registry>>,
     /// The last source stamp, where stamps must not run back.
     stamped: Option<Timestamp>,
+    /// The first number of the open coherent set.
+    pub(crate) set: Option<SequenceNumber>,
 }
 
 impl WriterEndpoint {
@@ -116,6 +122,7 @@ impl WriterEndpoint {
         machine: Writer,
         sample_bytes_max: usize,
         keying: (&Keying, Lifecycle),
+        group: Option<Arc<PublisherGroup>>,
     ) -> Self {
         let key = keying.0.reader();
         let latched = Latch::new(&data.qos, key.is_some());
@@ -136,9 +143,11 @@ impl WriterEndpoint {
                 latched,
                 registry,
                 stamped,
+                set: None,
             }),
             local: ArcSwap::default(),
             remote: AtomicUsize::new(0),
+            group,
             events: Arc::default(),
             published: AtomicU64::new(0),
             serialized: AtomicU64::new(0),

@@ -5,6 +5,7 @@
     reason = "two ends that block are two threads"
 )]
 
+mod coherent;
 mod events;
 mod flow;
 mod instance_policies;
@@ -91,4 +92,15 @@ on_both_paths!(
     instance_policies::a_silent_writer_leaves_its_instances_and_brings_them_back,
     instance_policies::dynamic_and_raw_ends_know_the_key,
     policies::every_offer_that_falls_short_is_named_to_both_ends,
+    coherent::a_set_is_seen_after_its_end_and_then_at_once,
+    coherent::a_set_begun_within_another_ends_with_the_outer_one,
+    coherent::a_set_of_a_group_is_whole_over_all_its_topics,
+    coherent::who_asks_for_no_coherence_gets_samples_as_they_come,
+    coherent::a_set_that_the_queue_cannot_hold_is_dropped_whole_and_counted,
+    coherent::when_sets_need_room_the_oldest_goes_as_a_whole,
+    coherent::a_late_joiner_gets_whole_sets_or_none,
+    coherent::who_comes_within_a_set_sees_the_next_one,
+    coherent::a_publisher_dropped_within_a_set_leaves_after_it,
+    coherent::a_slow_reader_holds_coherent_writers_back_and_gets_every_set,
+    coherent::what_a_group_cannot_do_is_said,
 );

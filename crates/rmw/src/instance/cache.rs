@@ -110,6 +110,17 @@ impl Instances {
         self.items.is_empty()
     }
 
+    /// Samples that wait.
+    pub(crate) fn len(&self) -> usize {
+        self.samples
+    }
+
+    /// How many samples of one instance, and of all, may wait.
+    pub(crate) fn room(&self) -> (usize, usize) {
+        let all = self.bounds.samples.min(KEEP_ALL_SAMPLES_DEFAULT);
+        (self.bounds.per_instance.min(all), all)
+    }
+
     /// Whether no sample of any instance has room.
     pub(crate) fn is_full(&self) -> bool {
         let all = self.bounds.keep_all && self.samples >= self.bounds.samples;
@@ -329,6 +340,7 @@ impl Instances {
                 kind,
                 key: record.key.clone(),
             })),
+            mark: None,
         };
         if let Some(older) = record.end.replace(place) {
             self.items.remove(&older);

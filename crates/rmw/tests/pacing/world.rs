@@ -256,6 +256,7 @@ pub fn spec(topic: &str, qos: EndpointQos) -> EndpointSpec {
         qos,
         keying: Keying::default(),
         lifecycle: Lifecycle::default(),
+        group: None,
     }
 }
 

@@ -1,0 +1,247 @@
+//! How samples reach a subscription whose PRESENTATION lets them wait, and what
+//! it tells of those that never come.
+
+use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::history::CacheChange;
+use pteros_rtps::id::{Guid, VendorId};
+use pteros_rtps::mark::MarkKind;
+use pteros_rtps::participant::ParticipantEvent;
+use pteros_rtps::qos::{EndpointQos, Reliability};
+use pteros_rtps::reader::Reader;
+use pteros_rtps::time::{Instant, Timestamp};
+
+use super::{Arrival, Batch, Sets};
+use crate::core::Core;
+use crate::reader::{Arrived, ReaderEndpoint, enter};
+use crate::sample::{Item, Popped};
+
+impl ReaderEndpoint {
+    /// Whether samples may have to wait for others.
+    pub(crate) fn holds_samples(&self) -> bool {
+        self.data.qos.presentation.holds_samples()
+    }
+
+    /// A writer is matched; `tells`: it is known to send group information.
+    pub(crate) fn begin_sets(&self, writer: Guid, publisher: Option<Guid>, tells: bool) {
+        if let Some(sets) = &mut self.intake().sets {
+            sets.join(writer, publisher, tells);
+        }
+    }
+
+    /// A writer is gone: what it sent and nobody has polled yet is heard first,
+    /// however full the queue is.
+    pub(crate) fn end_sets(
+        &self,
+        now: Instant,
+        machine: &mut Reader,
+        wall: Timestamp,
+        writer: Guid,
+    ) {
+        if !self.holds_samples() {
+            return;
+        }
+        while let Some(change) = machine.poll_sample() {
+            self.offer_change(now, machine, change, wall);
+        }
+        self.change_sets(now, machine, |sets| sets.leave(now, writer));
+    }
+
+    /// Takes a sample of this process, or the end of a set. `may_refuse`: a full
+    /// queue loses the sample.
+    pub(crate) fn offer_or_refuse(
+        &self,
+        now: Instant,
+        machine: &mut Reader,
+        mut item: Item,
+        may_refuse: bool,
+    ) {
+        let is_sample = !item.ends_set();
+        if is_sample && may_refuse && self.intake().is_full_for(None) {
+            self.note_lost(1);
+            return;
+        }
+        let mut mark = item.mark.take();
+        if let Some(mark) = &mut mark {
+            // Within a process everybody knows who is there.
+            mark.writers = None;
+        }
+        let has_place = is_sample && (self.is_keyed() || !item.is_end());
+        let arrival = Arrival {
+            writer: item.meta.publisher,
+            sequence: item.meta.sequence,
+            mark,
+            items: has_place.then_some(item).into_iter().collect(),
+            in_order: true,
+        };
+        self.change_sets(now, machine, |sets| sets.offer(now, arrival));
+    }
+
+    /// Takes what came over the network.
+    fn offer_change(
+        &self,
+        now: Instant,
+        machine: &mut Reader,
+        mut change: CacheChange,
+        wall: Timestamp,
+    ) {
+        let mark = change.mark.take();
+        let (writer, sequence) = (change.writer, change.sequence.0);
+        let is_change = mark.as_ref().is_none_or(|m| m.kind == MarkKind::Change);
+        let mut arrived = Arrived::default();
+        let items = match is_change {
+            true => self.items_of(change, wall, &mut arrived),
+            false => [None, None],
+        };
+        let arrival = Arrival {
+            writer,
+            sequence,
+            mark,
+            items: items.into_iter().flatten().collect(),
+            in_order: false,
+        };
+        self.change_sets(now, machine, |sets| sets.offer(now, arrival));
+        if arrived.rejected {
+            self.note_arrived(&arrived);
+        }
+    }
+
+    /// Takes the oldest sample; of sets, one after the other.
+    pub(crate) fn pop_of_sets(&self, now: impl Fn() -> Instant) -> Popped {
+        let mut machine = self.machine.lock();
+        let mut intake = self.intake();
+        let was_full = intake.is_full_for(None);
+        loop {
+            let is_empty = intake.is_empty();
+            let next = match &mut intake.sets {
+                Some(sets) if is_empty => sets.next(&now),
+                _ => None,
+            };
+            for item in next.unwrap_or_default() {
+                if self.is_keyed() {
+                    enter(&mut intake, now(), &mut machine, item);
+                } else {
+                    intake.queue.push_or_drop_oldest(item);
+                }
+            }
+            let mut popped = intake.pop(&now);
+            // What has expired may not have been the last.
+            if popped.item.is_some() || intake.has_nothing() {
+                popped.made_room |= was_full && !intake.is_full_for(None);
+                return popped;
+            }
+        }
+    }
+
+    /// Does something to the sets, and tells of what became ready or was
+    /// dropped.
+    pub(crate) fn change_sets(
+        &self,
+        now: Instant,
+        machine: &mut Reader,
+        change: impl FnOnce(&mut Sets) -> Vec<Batch>,
+    ) {
+        let mut intake = self.intake();
+        let alive = |writer| machine.is_alive(now, writer);
+        let queued = intake.with_sets(now, alive, change);
+        let losses = match &mut intake.sets {
+            None => return,
+            Some(sets) => sets.losses(),
+        };
+        drop(intake);
+        if queued > 0 {
+            machine.note_update(now);
+        }
+        self.note_received(queued);
+        if losses.sets > 0 {
+            tracing::debug!(
+                topic = %self.data.topic, sets = losses.sets, samples = losses.samples,
+                "coherent sets dropped: incomplete, or larger than the subscription keeps"
+            );
+        }
+        if losses.samples > 0 {
+            self.note_lost(losses.samples);
+        }
+    }
+
+    /// As [`ReaderEndpoint::collect`], for samples that may have to wait.
+    pub(crate) fn collect_to_sets(&self, now: Instant, machine: &mut Reader, wall: Timestamp) {
+        loop {
+            if self.holds_back_when_full() {
+                break;
+            }
+            let Some(change) = machine.poll_sample() else {
+                break;
+            };
+            self.offer_change(now, machine, change, wall);
+        }
+        self.change_sets(now, machine, |sets| sets.wake(now));
+    }
+
+    fn holds_back_when_full(&self) -> bool {
+        let mut intake = self.intake();
+        let full = intake.is_full_for(None);
+        if full {
+            intake.hold_back();
+        }
+        full
+    }
+}
+
+impl Core {
+    /// A remote writer is matched.
+    pub(crate) fn begin_remote_sets(
+        &self,
+        now: Instant,
+        reader: &ReaderEndpoint,
+        writer: &EndpointData,
+        vendor: VendorId,
+    ) {
+        if !reader.holds_samples() {
+            return;
+        }
+        let is_reliable = |qos: &EndpointQos| qos.reliability == Reliability::Reliable;
+        let tells =
+            vendor == VendorId::PTEROS && is_reliable(&writer.qos) && is_reliable(&reader.data.qos);
+        reader.begin_sets(writer.guid, writer.group, tells);
+        if let Some(publisher) = writer.group {
+            let known = self.known_writers(publisher);
+            let mut machine = reader.machine.lock();
+            reader.change_sets(now, &mut machine, |sets| {
+                sets.note_writers(now, publisher, known)
+            });
+        }
+    }
+
+    /// Discovery has something new about which writers publishers have.
+    pub(crate) fn tell_of_publishers(&self, now: Instant) {
+        let readers: Vec<_> = {
+            let table = self.table.read();
+            let all = table.readers.values();
+            all.filter(|r| r.data.qos.presentation.is_of_group() && r.holds_samples())
+                .cloned()
+                .collect()
+        };
+        for reader in readers {
+            let publishers = match &reader.intake().sets {
+                None => continue,
+                Some(sets) => sets.publishers(),
+            };
+            for publisher in publishers {
+                let known = self.known_writers(publisher);
+                let mut machine = reader.machine.lock();
+                reader.change_sets(now, &mut machine, |sets| {
+                    sets.note_writers(now, publisher, known)
+                });
+            }
+        }
+    }
+}
+
+/// Whether the event may change which writers a publisher has.
+pub(crate) fn changes_publishers(event: &ParticipantEvent) -> bool {
+    match event {
+        ParticipantEvent::EndpointDiscovered(data) => data.group.is_some(),
+        ParticipantEvent::EndpointLost(_) => true,
+        _ => false,
+    }
+}
