@@ -19,6 +19,8 @@ pub mod msg {
         pub y: i32,
         /// `int32`
         pub shapesize: i32,
+        /// To make samples larger. Programs older than 2023 do not have it.
+        pub additional_payload_size: ::std::vec::Vec<u8>,
     }
 
     impl ::pteros_msg::Encode for ShapeType {
@@ -28,6 +30,7 @@ pub mod msg {
             out.i32(self.x);
             out.i32(self.y);
             out.i32(self.shapesize);
+            out.primitive_sequence(&self.additional_payload_size);
             out.end_appendable(scope);
         }
 
@@ -54,6 +57,9 @@ pub mod msg {
             if input.has_more(::core::mem::size_of_val(&value.shapesize))? {
                 value.shapesize = input.i32()?;
             }
+            if input.has_more(::core::mem::size_of_val(&value.additional_payload_size))? {
+                value.additional_payload_size = input.primitive_sequence(usize::MAX)?;
+            }
             input.end_struct(scope);
             Ok(value)
         }
@@ -62,7 +68,7 @@ pub mod msg {
     impl ::pteros_msg::Message for ShapeType {
         const TYPE_NAME: &'static str = "dds_shapes/msg/ShapeType";
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
-            "16b916047bf6c742f76c2b196545b715f73c322ce7107e99c36e4313c013e1ae",
+            "78978a6ebb369e4ffd5408edf98e7a56638c62ead89379f55a44eb2d37cdeb20",
         );
         const EXTENSIBILITY: ::pteros_msg::Extensibility = ::pteros_msg::Extensibility::Appendable;
         const KEYED: bool = true;

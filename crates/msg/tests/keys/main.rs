@@ -23,6 +23,7 @@ fn blue() -> ShapeType {
         x: 10,
         y: -20,
         shapesize: 30,
+        additional_payload_size: vec![1, 255],
     }
 }
 
@@ -101,8 +102,8 @@ fn samples_and_keys_have_cyclones_bytes() {
     has_bytes(
         &blue(),
         [
-            "0001000005000000424c5545000000000a000000ecffffff1e000000",
-            "000900001800000005000000424c5545000000000a000000ecffffff1e000000",
+            "0001000005000000424c5545000000000a000000ecffffff1e0000000200000001ff",
+            "000900001e00000005000000424c5545000000000a000000ecffffff1e0000000200000001ff",
         ],
         [
             "0001000005000000424c554500",
@@ -315,7 +316,7 @@ fn read_each<T: Message>(payload: &[u8]) -> [Result<(), DecodeError>; 2] {
 #[test]
 fn a_final_sender_and_an_empty_type_are_understood() {
     // The same type, declared final by its sender: plain CDR2.
-    let payload = hex("0007000005000000424c5545000000000a000000ecffffff1e000000");
+    let payload = hex("0007000005000000424c5545000000000a000000ecffffff1e0000000200000001ff");
     assert_eq!(read(&payload), Ok(blue()));
     for representation in BOTH {
         let nothing = to_payload(&Nothing {}, representation);

@@ -1,0 +1,61 @@
+//! `-S`: takes shapes now and then and prints them.
+
+use std::time::Duration;
+
+use pteros::interfaces::dds_shapes::msg::ShapeType;
+use pteros::prelude::*;
+use pteros::qos::QosProfile;
+use pteros::{Change, InstanceState, SubscriptionOptions};
+
+use crate::arguments::Arguments;
+use crate::report::{self, End};
+use crate::topics;
+
+/// Reads until Ctrl-C or as often as asked.
+pub fn run(node: &Node, arguments: &Arguments, profile: &QosProfile) -> anyhow::Result<()> {
+    let mut readers = Vec::new();
+    for topic in topics(arguments) {
+        println!("Create topic: {topic}");
+        let options = SubscriptionOptions::<ShapeType>::new(profile);
+        readers.push((
+            topic.clone(),
+            node.create_subscription_with(&topic, options)?,
+        ));
+        println!("Create reader for topic: {topic}");
+    }
+    let period = Duration::from_millis(arguments.read_period);
+    let mut iteration = 0;
+    while !node.context().is_shut_down() {
+        for (topic, reader) in &readers {
+            while let Some(event) = reader.take_event() {
+                println!("{}", report::line(End::Reader, topic, &event));
+            }
+            while let Some(change) = reader.take_change() {
+                println!("{}", line(topic, &change));
+            }
+        }
+        iteration += 1;
+        if arguments.num_iterations.is_some_and(|max| iteration >= max) {
+            break;
+        }
+        node.spin_until(|| false, period);
+    }
+    for (topic, reader) in &readers {
+        println!("Counts of topic {topic}: {:?}", reader.counts());
+    }
+    Ok(())
+}
+
+fn line(topic: &str, change: &Change<ShapeType>) -> String {
+    match change {
+        Change::Sample(shape) => crate::publish::line(topic, shape),
+        Change::End(end) => {
+            let state = match end.state() {
+                InstanceState::Disposed => "NOT_ALIVE_DISPOSED_INSTANCE_STATE",
+                InstanceState::NoWriters => "NOT_ALIVE_NO_WRITERS_INSTANCE_STATE",
+                InstanceState::Alive => "ALIVE_INSTANCE_STATE",
+            };
+            format!("{topic:<10} {:<10} {state}", end.key().color)
+        }
+    }
+}
