@@ -3,13 +3,14 @@
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{BoolishValueParser, PossibleValuesParser, TypedValueParser};
-use pteros::qos::{DestinationOrder, Ownership, QosProfile};
+use pteros::qos::{DestinationOrder, Ownership, QosProfile, Representation};
 use std::time::Duration;
 
 use crate::values::{not_negative_seconds, positive_seconds};
 
 const OWNERSHIP: [&str; 2] = ["shared", "exclusive"];
 const ORDER: [&str; 2] = ["by_reception", "by_source"];
+const REPRESENTATION: [&str; 2] = ["xcdr1", "xcdr2"];
 const SCOPE: [&str; 3] = ["instance", "topic", "group"];
 
 /// What is to be different from the preset in those policies.
@@ -61,6 +62,9 @@ pub struct DdsFlags {
     /// Access scope of the presentation; matched only
     #[arg(long, value_name = "SCOPE", value_parser = PossibleValuesParser::new(SCOPE).map(|word| scope(&word)))]
     qos_presentation: Option<u8>,
+    /// How messages are written, or the only way they are taken [default: xcdr1; both are taken]
+    #[arg(long, value_name = "VERSION", value_parser = PossibleValuesParser::new(REPRESENTATION).map(|word| representation(&word)))]
+    qos_representation: Option<Representation>,
     /// Differentiated services code point of the datagrams, 1 to 63 (46: expedited)
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     qos_transport_priority: Option<i32>,
@@ -106,6 +110,7 @@ impl DdsFlags {
         let delay = self.qos_autopurge_disposed_samples_delay_seconds;
         set(&mut qos.autopurge_disposed_samples_delay, delay.map(Some));
         set(&mut qos.presentation.access_scope, self.qos_presentation);
+        set(&mut qos.representation, self.qos_representation.map(Some));
         set(&mut qos.transport_priority, self.qos_transport_priority);
         let bytes = |text: &Option<String>| text.clone().map(String::into_bytes);
         set(&mut qos.user_data, bytes(&self.qos_user_data));
@@ -137,6 +142,13 @@ fn order(word: &str) -> DestinationOrder {
     match word {
         "by_source" => DestinationOrder::BySource,
         _ => DestinationOrder::ByReception,
+    }
+}
+
+fn representation(word: &str) -> Representation {
+    match word {
+        "xcdr2" => Representation::Xcdr2,
+        _ => Representation::Xcdr1,
     }
 }
 

@@ -70,7 +70,8 @@ fn policies_that_ros2_does_not_show_follow_where_they_are_unusual() {
         "exotic",
         "--qos-ownership exclusive --qos-ownership-strength 7 --qos-partition arm \
          --qos-destination-order by_source --qos-latency-budget-seconds 0.01 \
-         --qos-deadline-seconds 2 --qos-user-data mine --qos-topic-data its",
+         --qos-deadline-seconds 2 --qos-user-data mine --qos-topic-data its \
+         --qos-representation xcdr2",
     );
     let text = domain.run("topic info -v /chatter").ok();
     for line in [
@@ -79,6 +80,7 @@ fn policies_that_ros2_does_not_show_follow_where_they_are_unusual() {
         "  Ownership: EXCLUSIVE, strength 7\n",
         "  Destination order: BY_SOURCE\n",
         "  Latency budget: 10000000 nanoseconds\n",
+        "  Data representation: XCDR2\n",
         "  User data: mine\n",
         "  Topic data: its\n",
     ] {
@@ -88,6 +90,7 @@ fn policies_that_ros2_does_not_show_follow_where_they_are_unusual() {
     let qos = &json["publishers"][0]["qos"];
     assert_eq!(qos["ownership_strength"], 7);
     assert_eq!(qos["partition"][0], "arm");
+    assert_eq!(qos["xcdr2_only"], true);
     assert_eq!(qos["user_data"], "mine");
 }
 
@@ -154,4 +157,22 @@ fn the_end_of_an_instance_is_echoed_as_a_comment() {
     );
     let ended = r#"{"instance":{"color":"BLUE"},"state":"NOT_ALIVE_NO_WRITERS"}"#;
     until(&mut lines, ended);
+}
+
+#[test]
+fn messages_are_written_and_taken_in_the_representation_asked_for() {
+    let domain = Domain::new();
+    let _publisher = publisher(&domain, "modern", "--qos-representation xcdr2");
+    let echo = "topic echo /chatter --once --timeout 20";
+    let raw = domain.run(&format!("{echo} --raw --json")).json();
+    assert!(raw["raw"].as_str().unwrap().starts_with("0007"), "{raw}");
+    let answer = domain.run(&format!("{echo} --csv --qos-representation xcdr2"));
+    assert_eq!(answer.ok(), "modern\n");
+    let error = domain
+        .run("topic echo /chatter --once --timeout 1 --qos-representation xcdr1")
+        .failed(1);
+    assert!(
+        error.contains("DATA_REPRESENTATION: offered XCDR2, requested XCDR1"),
+        "{error}"
+    );
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use pteros_msg::cdr::{DecodeError, Representation};
+use pteros_msg::cdr::DecodeError;
 use pteros_msg::dynamic::{DynamicMessage, DynamicType};
 use pteros_rmw::error::PublishError;
 use pteros_rmw::rtps::id::Guid;
@@ -37,7 +37,7 @@ impl DynamicPublisher {
         if let Err(error) = message.check_bounds() {
             return Err(self.invalid(error.to_string()));
         }
-        self.publish_serialized(message.to_payload(Representation::Xcdr1).into())
+        self.publish_serialized(message.to_payload(self.raw.representation()).into())
     }
 
     pub(crate) fn check_type(&self, message: &DynamicMessage) -> Result<(), PublishError> {

@@ -4,7 +4,6 @@
 use std::fmt;
 
 use bytes::Bytes;
-use pteros_msg::cdr::Representation;
 use pteros_msg::dynamic::DynamicMessage;
 use pteros_msg::key::{KeyHash, key_hash, key_payload};
 use pteros_msg::message::Message;
@@ -83,7 +82,7 @@ impl<T: Message> Publisher<T> {
     /// # Errors
     /// [`PublishError::NoKey`], [`PublishError::TooManyInstances`].
     pub fn register(&self, message: &T) -> Result<(), PublishError> {
-        self.raw.register(identity(message))
+        self.raw.register(self.identity(message))
     }
 
     /// Says that an instance is gone. Subscriptions hear of it in order with
@@ -94,7 +93,7 @@ impl<T: Message> Publisher<T> {
     /// # Errors
     /// [`PublishError::NoKey`], and those of [`Publisher::publish`].
     pub fn dispose(&self, message: &T) -> Result<(), PublishError> {
-        self.raw.end(Ending::Dispose, identity(message))
+        self.raw.end(Ending::Dispose, self.identity(message))
     }
 
     /// Says that this publisher no longer writes an instance. With
@@ -107,7 +106,12 @@ impl<T: Message> Publisher<T> {
     /// [`PublishError::NoKey`], [`PublishError::UnknownInstance`], and those of
     /// [`Publisher::publish`].
     pub fn unregister(&self, message: &T) -> Result<(), PublishError> {
-        self.raw.end(Ending::Unregister, identity(message))
+        self.raw.end(Ending::Unregister, self.identity(message))
+    }
+
+    fn identity(&self, message: &T) -> (KeyHash, Bytes) {
+        let key = key_payload(message, self.raw.representation());
+        (key_hash(message), key.into())
     }
 }
 
@@ -139,14 +143,9 @@ impl DynamicPublisher {
 
     fn identity(&self, message: &DynamicMessage) -> Result<(KeyHash, Bytes), PublishError> {
         self.check_type(message)?;
-        let key = message.key_payload(Representation::Xcdr1);
+        let key = message.key_payload(self.raw.representation());
         Ok((message.key_hash(), key.into()))
     }
-}
-
-fn identity<T: Message>(message: &T) -> (KeyHash, Bytes) {
-    let key = key_payload(message, Representation::Xcdr1);
-    (key_hash(message), key.into())
 }
 
 impl RawPublisher {

@@ -12,21 +12,28 @@ pub(crate) struct Payload<'m> {
     size: Option<usize>,
     bytes: Option<Bytes>,
     memory: &'m PayloadMemory,
+    representation: Representation,
 }
 
 impl<'m> Payload<'m> {
     /// Nothing is counted or written yet.
-    pub(crate) fn new(memory: &'m PayloadMemory) -> Self {
+    pub(crate) fn new(memory: &'m PayloadMemory, representation: Representation) -> Self {
         Self {
             size: None,
             bytes: None,
             memory,
+            representation,
         }
+    }
+
+    /// In which version of CDR.
+    pub(crate) fn representation(&self) -> Representation {
+        self.representation
     }
 
     /// Its size, bytes.
     pub(crate) fn len<M: Encode>(&mut self, message: &M) -> usize {
-        let count = || payload_len(message, Representation::Xcdr1);
+        let count = || payload_len(message, self.representation);
         *self.size.get_or_insert_with(count)
     }
 
@@ -36,7 +43,7 @@ impl<'m> Payload<'m> {
             return bytes.clone();
         }
         let memory = self.memory.take(self.len(message));
-        let payload = Bytes::from(to_payload_in(message, Representation::Xcdr1, memory));
+        let payload = Bytes::from(to_payload_in(message, self.representation, memory));
         self.memory.keep(&payload);
         self.bytes.insert(payload).clone()
     }
@@ -64,7 +71,7 @@ mod tests {
     #[test]
     fn a_message_is_walked_twice_to_count_and_to_write() {
         let (memory, message) = (PayloadMemory::default(), Counted::default());
-        let mut payload = Payload::new(&memory);
+        let mut payload = Payload::new(&memory, Representation::Xcdr1);
         assert_eq!(payload.len(&message), 8);
         assert_eq!(payload.bytes(&message).len(), 8);
         assert_eq!(payload.len(&message), 8);

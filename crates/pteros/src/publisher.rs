@@ -155,7 +155,7 @@ impl<T: Message> Publisher<T> {
             &mut Borrowed {
                 message,
                 shared: None,
-                payload: Payload::new(&self.raw.memory),
+                payload: self.raw.payload(),
             },
         )
     }
@@ -170,7 +170,7 @@ impl<T: Message> Publisher<T> {
         let mut outgoing = Borrowed {
             message,
             shared: None,
-            payload: Payload::new(&self.raw.memory),
+            payload: self.raw.payload(),
         };
         self.check(message)?;
         self.raw.send_at(&mut outgoing, wall_stamp(source))
@@ -192,7 +192,7 @@ impl<T: Message> Publisher<T> {
     pub fn publish_arc(&self, message: Arc<T>) -> Result<(), PublishError> {
         let mut outgoing = Shared {
             message: message.clone(),
-            payload: Payload::new(&self.raw.memory),
+            payload: self.raw.payload(),
         };
         self.send(&message, &mut outgoing)
     }
@@ -293,6 +293,15 @@ pub(crate) struct RawPublisher {
 }
 
 impl RawPublisher {
+    /// How its samples are written.
+    pub(crate) fn representation(&self) -> Representation {
+        self.qos.representation.unwrap_or_default()
+    }
+
+    fn payload(&self) -> Payload<'_> {
+        Payload::new(&self.memory, self.representation())
+    }
+
     pub(crate) fn send(&self, outgoing: &mut dyn Outgoing) -> Result<(), PublishError> {
         self.send_at(outgoing, self.node.core().env.wall())
     }
@@ -385,7 +394,7 @@ impl<T: Message> Outgoing for Borrowed<'_, T> {
     }
 
     fn key(&mut self, _: &dyn KeyReader) -> Result<Bytes, DecodeError> {
-        Ok(key_payload(self.message, Representation::Xcdr1).into())
+        Ok(key_payload(self.message, self.payload.representation()).into())
     }
 }
 
@@ -416,6 +425,6 @@ impl<T: Message> Outgoing for Shared<'_, T> {
     }
 
     fn key(&mut self, _: &dyn KeyReader) -> Result<Bytes, DecodeError> {
-        Ok(key_payload(&*self.message, Representation::Xcdr1).into())
+        Ok(key_payload(&*self.message, self.payload.representation()).into())
     }
 }

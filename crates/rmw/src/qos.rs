@@ -13,6 +13,7 @@ mod words;
 
 use std::time::Duration;
 
+pub use pteros_msg::cdr::Representation;
 pub use pteros_rtps::qos::{
     DestinationOrder, DurabilityService, Ownership, Presentation, ResourceLimits,
 };
@@ -154,6 +155,9 @@ pub struct QosProfile {
     pub autopurge_nowriter_samples_delay: Option<Duration>,
     /// The same of an instance that was disposed of.
     pub autopurge_disposed_samples_delay: Option<Duration>,
+    /// How publishers write samples, and the only way that subscriptions take.
+    /// `None`: XCDR1, as all of ROS 2 does, and subscriptions take XCDR2 too.
+    pub representation: Option<Representation>,
     /// Free bytes announced with the endpoint, after ROS 2's own `key=value;`
     /// entries.
     pub user_data: Vec<u8>,
@@ -210,6 +214,7 @@ impl Default for QosProfile {
             autodispose_unregistered_instances: true,
             autopurge_nowriter_samples_delay: None,
             autopurge_disposed_samples_delay: None,
+            representation: None,
             user_data: Vec::new(),
             topic_data: Vec::new(),
             group_data: Vec::new(),
@@ -233,15 +238,17 @@ impl From<&QosProfile> for QosProfile {
 /// To, from and against the protocol's form.
 impl QosProfile {
     /// What a subscription with this profile announces: as
-    /// [`QosProfile::to_endpoint`], and XCDR2 is accepted beside XCDR1.
+    /// [`QosProfile::to_endpoint`], and XCDR2 is accepted beside XCDR1 unless
+    /// the profile names one of them.
     pub fn to_reader(&self) -> EndpointQos {
-        EndpointQos {
-            representation: vec![XCDR1, XCDR2],
-            ..self.to_endpoint()
+        let mut qos = self.to_endpoint();
+        if self.representation.is_none() {
+            qos.representation = vec![XCDR1, XCDR2];
         }
+        qos
     }
 
-    /// What a publisher with this profile announces, XCDR1 included. System
+    /// What a publisher with this profile announces, its representation included. System
     /// defaults become definite; "best available" becomes the strongest (see
     /// [`QosProfile::for_publishers`] for subscriptions).
     pub fn to_endpoint(&self) -> EndpointQos {
@@ -288,7 +295,10 @@ impl QosProfile {
             time_based_filter: self.time_based_filter.into(),
             transport_priority: self.transport_priority,
             durability_service: self.durability_service,
-            representation: vec![XCDR1],
+            representation: match self.representation {
+                None | Some(Representation::Xcdr1) => vec![XCDR1],
+                Some(Representation::Xcdr2) => vec![XCDR2],
+            },
             user_data: self.user_data.clone(),
             topic_data: self.topic_data.clone(),
             group_data: self.group_data.clone(),
@@ -305,7 +315,8 @@ impl QosProfile {
     }
 
     /// The profile that describes an announced endpoint. Durability above
-    /// transient local reads as transient local, for ROS 2 has no word for it.
+    /// transient local reads as transient local, for ROS 2 has no word for it;
+    /// a representation other than XCDR2 alone reads as not named.
     pub fn from_endpoint(endpoint: &EndpointQos) -> Self {
         Self {
             history: match endpoint.history {
@@ -343,6 +354,7 @@ impl QosProfile {
             autodispose_unregistered_instances: true,
             autopurge_nowriter_samples_delay: None,
             autopurge_disposed_samples_delay: None,
+            representation: (endpoint.representation == [XCDR2]).then_some(Representation::Xcdr2),
             user_data: endpoint.user_data.clone(),
             topic_data: endpoint.topic_data.clone(),
             group_data: endpoint.group_data.clone(),

@@ -5,7 +5,7 @@ use crate::session::{DiscoveryFlags, Session};
 use crate::shared::Shared;
 use anyhow::Result;
 use clap::Args;
-use pteros::qos::{DestinationOrder, HistoryPolicy, Ownership, QosProfile};
+use pteros::qos::{DestinationOrder, HistoryPolicy, Ownership, QosProfile, Representation};
 use pteros::{EndpointInfo, Graph, VendorId};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -133,6 +133,11 @@ fn unusual_policies(qos: &QosProfile) -> Vec<String> {
         "Latency budget",
         duration_text(Some(qos.latency_budget)),
     );
+    add(
+        qos.representation == Some(Representation::Xcdr2),
+        "Data representation",
+        "XCDR2".into(),
+    );
     for (name, data) in [
         ("User data", &qos.user_data),
         ("Topic data", &qos.topic_data),
@@ -178,6 +183,7 @@ fn qos_json(endpoint: &EndpointInfo) -> Value {
             DestinationOrder::BySource => "BY_SOURCE",
         },
         "time_based_filter_ns": nanoseconds(Some(qos.time_based_filter)),
+        "xcdr2_only": qos.representation == Some(Representation::Xcdr2),
         "latency_budget_ns": nanoseconds(Some(qos.latency_budget)),
         "user_data": qos.user_data.escape_ascii().to_string(),
         "topic_data": qos.topic_data.escape_ascii().to_string(),

@@ -12,6 +12,7 @@ mod instance_policies;
 mod instances;
 mod pace;
 mod policies;
+mod representation;
 mod samples;
 mod stage;
 
@@ -103,4 +104,7 @@ on_both_paths!(
     coherent::a_publisher_dropped_within_a_set_leaves_after_it,
     coherent::a_slow_reader_holds_coherent_writers_back_and_gets_every_set,
     coherent::what_a_group_cannot_do_is_said,
+    representation::samples_are_written_as_the_profile_says,
+    representation::appendable_types_are_delimited,
+    representation::a_subscription_may_take_one_version_only,
 );

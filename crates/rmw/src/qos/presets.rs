@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use pteros_rtps::qos::{DestinationOrder, Ownership, ResourceLimits};
 
-use super::{DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QosProfile, ReliabilityPolicy};
+use super::{
+    DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QosProfile, ReliabilityPolicy,
+    Representation,
+};
 
 /// ROS 2's presets.
 impl QosProfile {
@@ -213,6 +216,12 @@ impl QosProfile {
     /// Mark a publisher's datagrams with this code point, 1 to 63.
     pub fn transport_priority(mut self, code_point: i32) -> Self {
         self.transport_priority = code_point;
+        self
+    }
+
+    /// Write samples so (publishers), or take no others (subscriptions).
+    pub fn representation(mut self, representation: Representation) -> Self {
+        self.representation = Some(representation);
         self
     }
 

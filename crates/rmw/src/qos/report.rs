@@ -112,7 +112,8 @@ pub fn advice(policy: PolicyId) -> &'static str {
         PolicyId::Presentation => "offer at least the requested access scope, coherence and order",
         PolicyId::Partition => "give both sides a common partition name",
         PolicyId::DataRepresentation => {
-            "let the publisher send XCDR1, which every ROS 2 peer accepts"
+            "let the publisher send XCDR1, which every ROS 2 peer accepts, or the subscription \
+             take what is sent"
         }
     }
 }
@@ -165,6 +166,7 @@ impl QosProfile {
             (PolicyId::DestinationOrder, "destination order"),
             (PolicyId::Presentation, "presentation"),
             (PolicyId::Partition, "partition"),
+            (PolicyId::DataRepresentation, "representation"),
         ] {
             let text = policy_text(&endpoint, policy);
             add(text != policy_text(&plain, policy), name, text);

@@ -54,8 +54,20 @@ fn an_announced_profile_reads_back_as_it_was() {
         .deadline(Duration::from_millis(20))
         .lifespan(Duration::from_secs(3))
         .liveliness(LivelinessPolicy::ManualByTopic, Duration::from_secs(1))
-        .partition(["a", "b*"]);
+        .partition(["a", "b*"])
+        .representation(Representation::Xcdr2);
     assert_eq!(QosProfile::from_endpoint(&asked.to_endpoint()), asked);
+}
+
+#[test]
+fn subscriptions_take_both_representations_unless_told_otherwise() {
+    let plain = QosProfile::default();
+    assert_eq!(plain.to_endpoint().representation, [XCDR1]);
+    assert_eq!(plain.to_reader().representation, [XCDR1, XCDR2]);
+    let one = plain.clone().representation(Representation::Xcdr2);
+    assert_eq!(one.to_endpoint().representation, [XCDR2]);
+    assert_eq!(one.to_reader().representation, [XCDR2]);
+    assert_eq!(one.describe(), plain.describe() + ", representation XCDR2");
 }
 
 #[test]
