@@ -11,7 +11,8 @@ use crate::tidy::root;
 pub fn run(arguments: &[String]) -> Result<ExitStatus> {
     Command::new("cargo")
         .current_dir(root())
-        .args(["run", "--release", "--quiet", "-p", "pteros-sim", "--"])
+        .args(["run", "--release", "--quiet", "-p", "pteros-sim"])
+        .args(["--features", "faults", "--"])
         .args(arguments)
         .status()
         .context("run the simulator")

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
+use pteros_rtps::fault;
 use pteros_rtps::id::EntityId;
 use pteros_rtps::time::Instant;
 
@@ -63,7 +64,8 @@ impl Deadlines {
             table.live.remove(&machine);
             return false;
         };
-        if table.live.get(&machine) == Some(&at) {
+        let live = table.live.get(&machine);
+        if live == Some(&at) || (live.is_some() && fault!("earlier-deadline-ignored")) {
             return false;
         }
         table.live.insert(machine, at);

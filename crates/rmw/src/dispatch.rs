@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use pteros_rtps::fault;
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix};
 use pteros_rtps::reader::Reader;
 use pteros_rtps::receiver::{MessageReader, Source};
@@ -104,7 +105,7 @@ impl Core {
         if last.is_some_and(|last| now.since(*last) < RENEWAL_PERIOD) {
             return false;
         }
-        if renewed.len() >= RENEWALS_MAX {
+        if renewed.len() >= RENEWALS_MAX || fault!("renewals-forgotten") {
             renewed.clear();
         }
         renewed.insert(prefix, now);
@@ -197,7 +198,7 @@ impl Core {
     /// held back are asked for more, or woken. Never blocks for IO.
     pub fn take(&self, reader: &ReaderEndpoint) -> Option<Item> {
         let popped = reader.pop(|| self.env.now());
-        if popped.resume {
+        if popped.resume && !fault!("held-back-for-ever") {
             self.serve_reader(self.env.now(), reader);
         }
         if popped.made_room {

@@ -11,6 +11,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
+use pteros_rtps::fault;
 use pteros_rtps::time::{Duration, Instant};
 
 use crate::core::Core;
@@ -164,6 +165,9 @@ impl Core {
     }
 
     fn fire_deadlines(&self, now: Instant) {
+        if fault!("woken-for-nothing") {
+            self.fire(now, Machine::Participant);
+        }
         if self.deadlines.next() > now {
             return;
         }
@@ -183,7 +187,11 @@ impl Core {
     fn fire(&self, now: Instant, machine: Machine) {
         match machine {
             Machine::Participant => {
-                self.participant.lock().handle_timeout(now);
+                let clock = match fault!("lease-on-the-wrong-clock") {
+                    true => Instant::from_nanos(self.env.wall().as_nanos().unsigned_abs()),
+                    false => now,
+                };
+                self.participant.lock().handle_timeout(clock);
                 self.serve_participant(now);
             }
             Machine::Graph => self.announce_graph(now),

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::fault;
 use pteros_rtps::id::Guid;
 use pteros_rtps::qos::PolicyId;
 
@@ -128,7 +129,7 @@ impl Events {
         if change > 0 {
             self.matched_total.fetch_add(1, Ordering::Relaxed);
             self.matched.fetch_add(1, Ordering::AcqRel);
-        } else {
+        } else if !fault!("end-of-match-not-counted") {
             self.matched.fetch_sub(1, Ordering::AcqRel);
         }
         self.note(EndpointEvent::Matched {
@@ -149,6 +150,9 @@ impl Events {
     }
 
     pub(crate) fn note_incompatible(&self, peer: Guid, policies: Vec<PolicyId>) {
+        if fault!("misfit-not-told") {
+            return;
+        }
         let total = self.incompatible.fetch_add(1, Ordering::Relaxed) + 1;
         self.note(EndpointEvent::IncompatibleQos {
             total,

@@ -15,6 +15,7 @@ use pteros_interfaces::rmw_dds_common::msg::{Gid, NodeEntitiesInfo, ParticipantE
 use pteros_msg::cdr::{DecodeError, Decoder, Representation, payload_len, to_payload};
 use pteros_msg::message::{Message, dds_type_name};
 use pteros_rtps::discovery::data::{EndpointData, ParticipantData};
+use pteros_rtps::fault;
 use pteros_rtps::id::{Guid, GuidPrefix};
 use pteros_rtps::participant::ParticipantEvent;
 use pteros_rtps::qos::{Durability, EndpointQos, History, Reliability};
@@ -311,7 +312,9 @@ impl Core {
     /// Removes a node.
     pub fn remove_node(&self, key: NodeKey) {
         self.graph.state.lock().own_nodes.retain(|(k, _)| *k != key);
-        self.graph_changed();
+        if !fault!("end-of-node-not-told") {
+            self.graph_changed();
+        }
     }
 
     /// Says that an endpoint belongs to a node.

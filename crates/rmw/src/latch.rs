@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use pteros_msg::key::KeyHash;
+use pteros_rtps::fault;
 use pteros_rtps::history::ChangeKind;
 use pteros_rtps::qos::{Durability, EndpointQos, History};
 use pteros_rtps::time::Instant;
@@ -74,8 +75,9 @@ impl Latch {
             Self::Plain { items, max, ends } => {
                 *ends += usize::from(item.ends_set());
                 items.push_back(item);
+                let short = usize::from(fault!("latches-one-too-few"));
                 // An end without samples before it ends nothing.
-                while items.len() - *ends > *max
+                while items.len() - *ends + short > *max
                     || *ends > SET_ENDS_MAX
                     || items.front().is_some_and(Item::ends_set)
                 {

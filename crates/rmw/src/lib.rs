@@ -24,6 +24,7 @@ mod intake;
 mod latch;
 mod local;
 mod matching;
+mod memory;
 mod mismatch;
 pub mod names;
 mod ownership;

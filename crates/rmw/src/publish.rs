@@ -4,6 +4,7 @@ use std::cell::RefCell;
 
 use bytes::Bytes;
 use parking_lot::MutexGuard;
+use pteros_rtps::fault;
 use pteros_rtps::history::ChangeKind;
 use pteros_rtps::mark::Mark;
 use pteros_rtps::outbox::Outbox;
@@ -96,7 +97,8 @@ impl Core {
             writer.note_published();
         }
         let qos = &writer.data.qos;
-        if qos.liveliness == Liveliness::ManualByParticipant && has_manual_lease(qos) {
+        let speaks = qos.liveliness == Liveliness::ManualByParticipant && has_manual_lease(qos);
+        if speaks && !fault!("publishing-proves-no-life") {
             self.assert_participant(self.env.now());
         }
         Ok(sequence)
@@ -220,7 +222,8 @@ impl Core {
         room: impl FnMut() -> bool,
     ) -> Result<(), PublishError> {
         let start = self.env.now();
-        let until = start.after(patience);
+        let late = Duration::from_millis(i64::from(fault!("publish-times-out-late")));
+        let until = start.after(patience).after(late);
         if self.wait_until(until, room) {
             return Ok(());
         }

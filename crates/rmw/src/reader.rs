@@ -144,6 +144,12 @@ impl ReaderEndpoint {
         !self.intake.lock().has_nothing()
     }
 
+    /// The queue of samples, if it has outgrown its limit.
+    pub(crate) fn exceeded_limit(&self) -> Option<(&'static str, usize, usize)> {
+        let (held, max) = self.intake.lock().queue.held();
+        (held > max).then_some(("samples to take", held, max))
+    }
+
     /// Publishers matched now, local ones included.
     pub fn matched_count(&self) -> usize {
         self.events.matched_count()

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use pteros_rtps::fault;
 use pteros_rtps::history::ChangeKind;
 use pteros_rtps::id::Guid;
 use pteros_rtps::mark::Mark;
@@ -160,7 +161,7 @@ impl SampleQueue {
 
     /// Whether another sample would be refused.
     pub fn is_full(&self) -> bool {
-        self.keep_all && self.items.len() >= self.depth
+        self.keep_all && self.items.len() >= self.depth && !fault!("queue-without-limit")
     }
 
     /// Adds a sample; with KEEP_LAST the oldest makes room. KEEP_ALL takes it
@@ -177,8 +178,11 @@ impl SampleQueue {
             }
         }
         if !self.keep_all && self.items.len() > self.depth {
-            self.leave();
-            self.overwritten += 1;
+            match fault!("newest-makes-room") {
+                true => self.items.pop_back(),
+                false => self.leave(),
+            };
+            self.overwritten += u64::from(!fault!("overwritten-not-counted"));
         }
         true
     }
@@ -223,6 +227,12 @@ impl SampleQueue {
             made_room: was_full && !self.is_full(),
             resume,
         }
+    }
+
+    /// Samples that wait, and how many may. Several publishers that looked
+    /// at once may each put one into a KEEP_ALL queue.
+    pub fn held(&self) -> (usize, usize) {
+        (self.items.len(), self.depth.max(1))
     }
 
     /// Whether none waits.

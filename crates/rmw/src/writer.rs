@@ -195,6 +195,14 @@ impl WriterEndpoint {
         }
     }
 
+    /// Whether the heartbeat that follows a write comes in time: as soon as a
+    /// writer may wait after one (`HeartbeatConfig::first`).
+    pub fn heartbeat_follows(&self, now: Instant) -> bool {
+        let machine = &self.state.lock().machine;
+        let latest = now.after(machine.heartbeat_pause_max());
+        machine.heartbeat_due().is_none_or(|due| due <= latest)
+    }
+
     /// Whether a message is wanted outside this process, or may yet be.
     pub(crate) fn leaves_process(&self) -> bool {
         self.remote_count() > 0 || self.is_latching()

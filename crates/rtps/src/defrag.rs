@@ -109,8 +109,9 @@ impl Partial {
     }
 
     fn is_whole(&self) -> bool {
+        let early = i64::from(fault!("whole-without-its-last-piece"));
         matches!(self.received.runs(), [run]
-            if run.first == 1 && run.last == i64::from(self.fragments_total()))
+            if run.first == 1 && run.last + early >= i64::from(self.fragments_total()))
     }
 
     /// The bytes that `fragments` must carry, and where they go.
@@ -118,6 +119,7 @@ impl Partial {
         let size = usize::from(self.fragment_size);
         let total = usize::try_from(self.sample_size).ok()?;
         let before = usize::try_from(fragments.first.checked_sub(1)?).ok()?;
+        let before = before - usize::from(before > 1 && fault!("piece-in-the-wrong-place"));
         let start = before.checked_mul(size)?;
         let end = start
             .checked_add(usize::from(fragments.count).checked_mul(size)?)?
@@ -217,6 +219,7 @@ impl Defragmenter {
                 }
                 at
             }
+            Err(_) if fault!("no-room-for-pieces") => return Assembly::NoRoom,
             Err(at) => match self.begin(at, head, fragments) {
                 Ok(at) => at,
                 Err(refused) => return refused,
@@ -286,7 +289,7 @@ impl Defragmenter {
 
     /// The last payload's memory, if it is large enough and nobody reads it.
     fn reuse(&mut self, size: usize) -> BytesMut {
-        if size < REUSE_MIN_BYTES {
+        if size < REUSE_MIN_BYTES || fault!("memory-not-had-again") {
             return BytesMut::new();
         }
         match self.spare_buffer.take().map(Bytes::try_into_mut) {
@@ -351,6 +354,22 @@ impl Defragmenter {
     /// Numbers of the samples in pieces, lowest first.
     pub fn sequences(&self) -> impl Iterator<Item = SequenceNumber> + '_ {
         self.partials.iter().map(|partial| partial.head.sequence)
+    }
+
+    /// Samples in pieces.
+    pub fn len(&self) -> usize {
+        self.partials.len()
+    }
+
+    /// How many there may be.
+    pub fn samples_max(&self) -> usize {
+        self.limits.samples_max.max(1)
+    }
+
+    /// Bytes that have come of them.
+    pub fn held_bytes(&self) -> usize {
+        let held = self.partials.iter().map(|partial| partial.buffer.len());
+        held.fold(0, usize::saturating_add)
     }
 
     /// Whether the sample is in pieces.

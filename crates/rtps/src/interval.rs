@@ -47,6 +47,11 @@ impl IntervalSet {
         self.runs.is_empty()
     }
 
+    /// How many runs it may hold.
+    pub fn runs_max(&self) -> usize {
+        self.runs_max
+    }
+
     /// Removes everything; keeps the memory.
     pub fn clear(&mut self) {
         self.runs.clear();
@@ -74,15 +79,16 @@ impl IntervalSet {
         if first > last {
             return false;
         }
+        let hole = i64::from(fault!("runs-merge-over-a-hole"));
         // Runs from `from` up to (not including) `to` overlap or touch.
         let from = self
             .runs
-            .partition_point(|run| run.last.saturating_add(1) < first);
+            .partition_point(|run| run.last.saturating_add(1 + hole) < first);
         let to = self
             .runs
             .partition_point(|run| run.first <= last.saturating_add(1));
         let Some(touched) = self.runs.get(from..to).filter(|t| !t.is_empty()) else {
-            if self.runs.len() >= self.runs_max {
+            if self.runs.len() >= self.runs_max && !fault!("numbers-without-limit") {
                 return false;
             }
             self.runs.insert(from, Run { first, last });

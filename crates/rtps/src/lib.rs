@@ -11,6 +11,9 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+#[macro_use]
+pub mod fault;
+
 mod defrag;
 pub mod discovery;
 pub mod history;

@@ -270,7 +270,8 @@ pub fn incompatibilities(offered: &EndpointQos, requested: &EndpointQos) -> Vec<
         }
     };
     need(o.reliability >= r.reliability, PolicyId::Reliability);
-    need(o.durability >= r.durability, PolicyId::Durability);
+    let durable = o.durability >= r.durability || fault!("durability-not-compared");
+    need(durable, PolicyId::Durability);
     need(o.deadline <= r.deadline, PolicyId::Deadline);
     need(
         o.liveliness >= r.liveliness && o.lease_duration <= r.lease_duration,

@@ -44,6 +44,19 @@ impl ReorderBuffer {
         self.changes.is_empty()
     }
 
+    pub fn len(&self) -> usize {
+        self.changes.len()
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub fn samples_max(&self) -> usize {
+        // One always fits.
+        self.samples_max.max(1)
+    }
+
     pub fn first(&self) -> Option<SequenceNumber> {
         self.changes.front().map(|change| change.sequence)
     }
@@ -53,8 +66,12 @@ impl ReorderBuffer {
         let at = self
             .changes
             .partition_point(|kept| kept.sequence < change.sequence);
-        let room = self.changes.len() < self.samples_max
-            && self.bytes.saturating_add(change.payload.len()) <= self.bytes_max;
+        if fault!("no-room-to-reorder") {
+            return Kept::No;
+        }
+        let room = (self.changes.len() < self.samples_max
+            && self.bytes.saturating_add(change.payload.len()) <= self.bytes_max)
+            || fault!("reordering-without-limit");
         let mut kept = Kept::Yes;
         if !room && !self.changes.is_empty() {
             if at == self.changes.len() {

@@ -5,8 +5,10 @@ use std::sync::{Arc, Weak};
 
 use pteros_rmw::EndpointSpec;
 use pteros_rmw::error::PublishError;
+use pteros_rmw::event::EndpointEvent;
 use pteros_rmw::reader::Wants;
 use pteros_rmw::ready::Task;
+use pteros_rtps::id::Guid;
 use pteros_rtps::qos::{History, Liveliness, Reliability};
 use pteros_rtps::time::Duration;
 
@@ -409,6 +411,7 @@ impl World {
                 ..Watch::default()
             },
             misfits: Default::default(),
+            times: Vec::new(),
         });
         drop(cast);
         self.say(format_args!("new {line} on {topic}"));
@@ -471,6 +474,9 @@ impl World {
             deadlines: 0,
             alive: (0, 0),
             misfits: Default::default(),
+            born: self.now(),
+            stirred: self.now(),
+            received: 0,
         });
         drop(cast);
         self.say(format_args!("new {line} on {topic}"));
@@ -515,12 +521,19 @@ impl World {
         let start = self.now();
         let outcome = core.publish(&endpoint, &mut message, core.env.wall());
         self.places()[home.place].blocked = false;
+        let judged = match &outcome {
+            Ok(_) => self.judge_pace(writer),
+            Err(PublishError::TimedOut { .. }) => self.judge_time_out(writer),
+            Err(_) => None,
+        };
+        self.cast.lock().fail_all(judged);
         let waited = self.now() - start;
         let mut cast = self.cast.lock();
         let qos = &endpoint.data.qos;
         match outcome {
             Ok(given) => {
                 cast.writers[writer].written += 1;
+                cast.writers[writer].times.push(self.now());
                 if i64::try_from(number) != Ok(given) {
                     cast.fail(format!("I2 w{writer}: number {given} after {}", number - 1));
                 }
@@ -610,6 +623,26 @@ impl World {
         self.settle(home.place);
     }
 
+    /// Judges the end of a match.
+    fn judge_event(&self, own: Guid, event: &EndpointEvent) {
+        let EndpointEvent::Matched {
+            change: -1, peer, ..
+        } = event
+        else {
+            return;
+        };
+        if !self.can_judge_ends() {
+            return;
+        }
+        let place = {
+            let cast = self.cast.lock();
+            cast.home(own).map(|home| home.place)
+        };
+        if let Some(wrong) = place.and_then(|place| self.judge_end(place, *peer)) {
+            self.fail(wrong);
+        }
+    }
+
     /// Takes in what an endpoint reported.
     pub fn take_in(&self, mark: Ready) {
         match mark {
@@ -618,6 +651,7 @@ impl World {
                 endpoint.events.slot.taken();
                 while let Some(event) = endpoint.events.take() {
                     self.say(format_args!("w{index} told {event:?}"));
+                    self.judge_event(endpoint.guid(), &event);
                     self.cast.lock().writer_event(index, &event);
                 }
             }
@@ -626,12 +660,18 @@ impl World {
                 endpoint.events.slot.taken();
                 while let Some(event) = endpoint.events.take() {
                     self.say(format_args!("r{index} told {event:?}"));
-                    self.cast.lock().reader_event(index, &event);
+                    self.judge_event(endpoint.data.guid, &event);
+                    let now = self.now();
+                    self.cast.lock().reader_event(index, &event, now);
                 }
                 self.cast.lock().reader_events_told(index);
             }
             Ready::Samples(index) => {
-                let think = self.cast.lock().readers[index].think;
+                let now = self.now();
+                let mut cast = self.cast.lock();
+                cast.readers[index].note_stir(now);
+                let think = cast.readers[index].think;
+                drop(cast);
                 let at = self.now() + think;
                 self.script.lock().plan(at, Step::Take(index));
             }

@@ -90,6 +90,8 @@ pub struct WriterRole {
     pub liveliness: Watch,
     /// Readers it was told not to fit.
     pub misfits: BTreeMap<Guid, u64>,
+    /// When each message was accepted.
+    pub times: Vec<u64>,
 }
 
 /// Expected and told counts of an event that comes of silence.
@@ -140,6 +142,12 @@ pub struct ReaderRole {
     pub alive: (usize, usize),
     /// Writers it was told not to fit.
     pub misfits: BTreeMap<Guid, u64>,
+    /// When it was made.
+    pub born: u64,
+    /// When a missed deadline was told last, or samples were received.
+    pub stirred: u64,
+    /// Samples received when it was last looked at.
+    pub received: u64,
 }
 
 /// See the module's description.
@@ -168,7 +176,7 @@ pub struct Cast {
 impl Cast {
     /// Notes a broken invariant.
     pub fn fail(&mut self, text: String) {
-        let holds_always = ["I7", "I9", "I11"]
+        let holds_always = ["I7", "I8", "I9", "I10", "I11"]
             .iter()
             .any(|rule| text.starts_with(rule));
         if holds_always || !self.lenient {
@@ -189,6 +197,15 @@ impl Cast {
         match guid.entity.is_writer() {
             true => self.writers.get(index).map(|w| &w.endpoint.data),
             false => self.readers.get(index).map(|r| &r.endpoint.data),
+        }
+    }
+
+    /// Where an endpoint lives.
+    pub fn home(&self, guid: Guid) -> Option<Home> {
+        let index = *self.by_guid.get(&guid)?;
+        match guid.entity.is_writer() {
+            true => self.writers.get(index).map(|w| w.home),
+            false => self.readers.get(index).map(|r| r.home),
         }
     }
 
@@ -227,7 +244,7 @@ impl Cast {
     }
 
     /// Takes in an event of a reader.
-    pub fn reader_event(&mut self, index: usize, event: &EndpointEvent) {
+    pub fn reader_event(&mut self, index: usize, event: &EndpointEvent, now: u64) {
         let own = self.readers[index].endpoint.data.guid;
         if let Some(wrong) = self.judge_pair(own, event) {
             self.fail(wrong);
@@ -243,7 +260,10 @@ impl Cast {
                 *role.misfits.entry(*peer).or_default() += 1;
                 None
             }
-            EndpointEvent::DeadlineMissed { total } => step(&mut role.deadlines, *total, &name),
+            EndpointEvent::DeadlineMissed { total } => {
+                role.stirred = now;
+                step(&mut role.deadlines, *total, &name)
+            }
             EndpointEvent::LivelinessChanged {
                 alive, not_alive, ..
             } => {
@@ -321,14 +341,22 @@ impl Cast {
         let number = item.meta.sequence;
         match Message::check(&item.body) {
             Err(why) => return Some(format!("I3 {name}: {why}")),
-            Ok((writer, n)) if writer as usize != source || i64::try_from(n) != Ok(number) => {
+            Ok((writer, n, _)) if writer as usize != source || i64::try_from(n) != Ok(number) => {
                 return Some(format!(
                     "I3 {name}: w{source} number {number} holds w{writer} number {n}"
+                ));
+            }
+            Ok((_, _, len)) if len != Message::len_of(self.writers[source].bytes) => {
+                return Some(format!(
+                    "I3 {name}: w{source} number {number} has {len} bytes"
                 ));
             }
             Ok(_) => {}
         }
         let writer = &self.writers[source];
+        if let Some(wrong) = self.readers[index].judge_age(writer, source, number) {
+            return Some(format!("{wrong} (r{index})"));
+        }
         let role = &mut self.readers[index];
         if verdict(&writer.endpoint.data, &role.endpoint.data) != Some(Verdict::Fits) {
             return Some(format!(

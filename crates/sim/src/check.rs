@@ -9,6 +9,7 @@ use pteros_rtps::id::Guid;
 use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability};
 
 use crate::cast::{Cast, ReaderRole, Verdict, WriterRole, is_lossless, is_reliable, verdict};
+use crate::expect::of_depth;
 use crate::world::World;
 
 const SECOND: u64 = 1_000_000_000;
@@ -265,11 +266,11 @@ impl World {
     }
 }
 
-fn living_writers(cast: &Cast) -> impl Iterator<Item = (usize, &WriterRole)> {
+pub(crate) fn living_writers(cast: &Cast) -> impl Iterator<Item = (usize, &WriterRole)> {
     cast.writers.iter().enumerate().filter(|(_, w)| !w.gone)
 }
 
-fn living_readers(cast: &Cast) -> impl Iterator<Item = (usize, &ReaderRole)> {
+pub(crate) fn living_readers(cast: &Cast) -> impl Iterator<Item = (usize, &ReaderRole)> {
     cast.readers.iter().enumerate().filter(|(_, r)| !r.gone)
 }
 
@@ -449,6 +450,7 @@ fn check_history(
         true => kept,
         false => 0,
     };
+    let kept = of_depth(reader.endpoint.data.qos.history, kept);
     let first = writer.written.saturating_sub(kept) + 1;
     let expected: Vec<i64> = (first..=writer.written)
         .filter_map(|n| i64::try_from(n).ok())

@@ -119,6 +119,8 @@ pub struct Network {
     pub injected: BTreeMap<usize, u64>,
     /// Counts datagrams of user endpoints, while somebody wants to know.
     pub users_sent: Option<u64>,
+    /// When each place heard each other last, as (speaker, hearer).
+    pub heard: BTreeMap<(usize, usize), u64>,
     /// The last datagrams, for an attacker to copy.
     pub overheard: VecDeque<Bytes>,
 }
@@ -143,6 +145,7 @@ impl Network {
             astray: BTreeMap::new(),
             injected: BTreeMap::new(),
             users_sent: None,
+            heard: BTreeMap::new(),
             overheard: VecDeque::new(),
         }
     }
@@ -298,6 +301,10 @@ impl Network {
         self.traffic.delivered += 1;
         self.trace.number(now ^ flight.to as u64);
         socket.inbox_bytes += flight.bytes.len();
+        if let Some(speaker) = self.by_address.get(&flight.from) {
+            let pair = (self.sockets[*speaker].place, self.sockets[flight.to].place);
+            self.heard.insert(pair, now);
+        }
         let entry = (flight.bytes, flight.from);
         self.sockets[flight.to].inbox.push_back(entry);
         Some(flight.to)

@@ -7,13 +7,18 @@
 )]
 
 use std::process::{Command, ExitCode};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
+use pteros_rtps::fault::COMPILED;
+use pteros_sim::mutants::{Verdict, bugs_named, hunt};
 use pteros_sim::plan::{Fault, Options};
-use pteros_sim::{Outcome, reduce, run_guarded};
+use pteros_sim::{Outcome, faults, reduce, run_guarded};
 
 const USAGE: &str = "usage: cargo xtask sim [--seeds N] [--start S] [--minutes M] [--standard] \
-                     [--without FAULT,...] [--fault-millis MS] [--trace] [--shrink] [--hashes]";
+                     [--without FAULT,...] [--fault-millis MS] [--bug NAME] [--trace] [--shrink] \
+                     [--hashes]\n       cargo xtask sim --mutants [--only PART] [--seeds N] [--start S]";
 
 /// Lines of a trace that are shown without `--trace`.
 const LINES_SHOWN: usize = 60;
@@ -26,6 +31,8 @@ struct Request {
     shrink: bool,
     trace: bool,
     hashes: bool,
+    mutants: bool,
+    only: String,
     options: Options,
 }
 
@@ -37,6 +44,9 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if request.mutants {
+        return mutants(&request);
+    }
     let began = Instant::now();
     let limit = request.minutes.map(|m| Duration::from_secs(60 * m));
     let seeds = request.seeds.unwrap_or(match limit {
@@ -68,6 +78,51 @@ fn main() -> ExitCode {
     };
     report(&request, &outcome);
     ExitCode::FAILURE
+}
+
+/// Runs that may take to notice a bug, unless `--seeds` says otherwise.
+const RUNS_PER_BUG: u64 = 400;
+
+/// Of a hundred bugs so many must be noticed.
+const CAUGHT_PERCENT_MIN: usize = 95;
+
+/// Tries every bug, on all cores, and says which were noticed.
+fn mutants(request: &Request) -> ExitCode {
+    let bugs: Vec<_> = bugs_named(&request.only).collect();
+    if bugs.is_empty() {
+        eprintln!("--only {}: no bug is named so", request.only);
+        return ExitCode::from(2);
+    }
+    // Panics are verdicts here, not news.
+    std::panic::set_hook(Box::new(|_| {}));
+    let began = Instant::now();
+    let seeds = request.seeds.unwrap_or(RUNS_PER_BUG);
+    let next = AtomicUsize::new(0);
+    let verdicts: Mutex<Vec<Verdict>> = Mutex::default();
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                while let Some(bug) = bugs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let began = Instant::now();
+                    let verdict = hunt(*bug, request.start, seeds, &request.options);
+                    println!("{verdict}, {:.2} s", began.elapsed().as_secs_f64());
+                    verdicts.lock().push(verdict);
+                }
+            });
+        }
+    });
+    let verdicts = verdicts.into_inner();
+    let caught = verdicts.iter().filter(|v| v.caught.is_some()).count();
+    println!(
+        "{caught} of {} bugs caught in {:.1} s; a bug is replayed with --bug NAME --start SEED --seeds 1",
+        verdicts.len(),
+        began.elapsed().as_secs_f64()
+    );
+    match 100 * caught >= CAUGHT_PERCENT_MIN * verdicts.len() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
 }
 
 /// Sums over the runs.
@@ -115,6 +170,8 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Request, String> {
         shrink: false,
         trace: false,
         hashes: false,
+        mutants: false,
+        only: String::new(),
         options: Options::default(),
     };
     while let Some(word) = words.next() {
@@ -132,6 +189,14 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Request, String> {
             "--shrink" => request.shrink = true,
             "--trace" => request.trace = true,
             "--hashes" => request.hashes = true,
+            "--mutants" => request.mutants = true,
+            "--only" => request.only = words.next().unwrap_or_default(),
+            "--bug" => {
+                let name = words.next().unwrap_or_default();
+                let bug = faults::bug(&name)
+                    .ok_or_else(|| format!("--bug {name}: no such bug; --mutants lists them"))?;
+                request.options.bug = Some(bug);
+            }
             "--without" => {
                 for name in words.next().unwrap_or_default().split(',') {
                     let fault = Fault::named(name).ok_or_else(|| {
@@ -143,6 +208,9 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Request, String> {
             }
             _ => return Err(format!("{word}: not an option")),
         }
+    }
+    if !COMPILED && (request.mutants || request.options.bug.is_some()) {
+        return Err("no fault points in this build: build with --features faults".into());
     }
     Ok(request)
 }
@@ -173,7 +241,7 @@ fn report(request: &Request, outcome: &Outcome) {
     for violation in &again.violations {
         println!("  {violation}");
     }
-    println!("replay: {}", replay(outcome.seed, &options));
+    println!("replay: {}", options.replay(outcome.seed));
 }
 
 fn show(request: &Request, seed: u64) {
@@ -184,21 +252,6 @@ fn show(request: &Request, seed: u64) {
     for line in &run_guarded(seed, &readable).lines {
         println!("{line}");
     }
-}
-
-fn replay(seed: u64, options: &Options) -> String {
-    let mut command = format!("cargo xtask sim --seeds 1 --start {seed} --trace");
-    if options.standard {
-        command += " --standard";
-    }
-    if let Some(millis) = options.fault_millis {
-        command += &format!(" --fault-millis {millis}");
-    }
-    if !options.without.is_empty() {
-        let names: Vec<_> = options.without.iter().map(|f| f.name()).collect();
-        command += &format!(" --without {}", names.join(","));
-    }
-    command
 }
 
 fn commit() -> String {

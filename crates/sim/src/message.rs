@@ -39,9 +39,9 @@ impl Message {
         TypeId::of::<Message>()
     }
 
-    /// Which writer and number a received body claims; an error when any byte
-    /// is not what that writer wrote.
-    pub fn check(body: &Body) -> Result<(u32, u64), String> {
+    /// Which writer and number a received body claims, and its length; an
+    /// error when any byte is not what that writer wrote.
+    pub fn check(body: &Body) -> Result<(u32, u64, usize), String> {
         let payload = match body {
             Body::Serialized(payload) => payload.clone(),
             Body::Shared(shared) => match shared.downcast_ref::<Message>() {
@@ -61,7 +61,14 @@ impl Message {
                 return Err(format!("writer {writer} number {number} differs at {at}"));
             }
         }
-        Ok((writer, number))
+        Ok((writer, number, payload.len()))
+    }
+}
+
+impl Message {
+    /// The length of a message of about `size` bytes.
+    pub fn len_of(size: usize) -> usize {
+        HEAD_BYTES + size.saturating_sub(HEAD_BYTES) / 8 * 8
     }
 }
 

@@ -6,6 +6,7 @@ use fastrand::Rng;
 use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability, ResourceLimits};
 use pteros_rtps::time::Duration;
 
+use crate::faults::MISHAPS;
 use crate::link::Link;
 
 /// One kind of fault, which can be left out to find the one that matters.
@@ -40,11 +41,14 @@ pub enum Fault {
     /// Bytes change under way. RTPS has no checksum, so of the rules only those
     /// hold that garbage cannot break: no panic, no circles, calls return.
     Corrupt,
+    /// Fault points inside the engine strike (`faults.rs`): limits reached
+    /// early, lost hints. Needs the cargo feature of that name.
+    Mishap,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Loss,
         Self::Duplicate,
         Self::Reorder,
@@ -59,7 +63,12 @@ impl Fault {
         Self::Slow,
         Self::Attack,
         Self::Corrupt,
+        Self::Mishap,
     ];
+
+    /// Those that came later. They are drawn apart, so that older seeds stay
+    /// what they were but for them.
+    pub const LATER: [Self; 1] = [Self::Mishap];
 
     /// Its name on the command line.
     pub const fn name(self) -> &'static str {
@@ -78,6 +87,7 @@ impl Fault {
             Self::Slow => "slow",
             Self::Attack => "attack",
             Self::Corrupt => "corrupt",
+            Self::Mishap => "mishap",
         }
     }
 
@@ -99,6 +109,34 @@ pub struct Options {
     pub standard: bool,
     /// Keep lines to read.
     pub readable: bool,
+    /// The bug of the engine that is switched on ([`crate::faults::BUGS`]).
+    pub bug: Option<&'static str>,
+}
+
+impl Options {
+    /// The command that runs a seed again as these options did.
+    pub fn replay(&self, seed: u64) -> String {
+        let mut command = format!("cargo xtask sim --seeds 1 --start {seed} --trace");
+        if self.standard {
+            command += " --standard";
+        }
+        if let Some(millis) = self.fault_millis {
+            command += &format!(" --fault-millis {millis}");
+        }
+        let mut without = self.without.clone();
+        if !pteros_rtps::fault::COMPILED && !without.contains(&Fault::Mishap) {
+            // The command's build has fault points, this one has none.
+            without.push(Fault::Mishap);
+        }
+        if !without.is_empty() {
+            let names: Vec<_> = without.iter().map(|f| f.name()).collect();
+            command += &format!(" --without {}", names.join(","));
+        }
+        if let Some(bug) = self.bug {
+            command += &format!(" --bug {bug}");
+        }
+        command
+    }
 }
 
 /// See the module's description.
@@ -120,6 +158,8 @@ pub struct Plan {
     pub faults: Vec<Fault>,
     /// What is drawn for links.
     pub link: Link,
+    /// Fault points that strike, and how often in 10000.
+    pub mishaps: Vec<(&'static str, u32)>,
 }
 
 const MILLI: u64 = 1_000_000;
@@ -134,6 +174,7 @@ impl Plan {
         // Each seed has some of the faults, so that each is also seen alone.
         let share = random.u32(1..=4);
         let mut faults: Vec<Fault> = Fault::ALL.to_vec();
+        faults.retain(|fault| !Fault::LATER.contains(fault));
         faults.retain(|_| random.u32(0..4) < share);
         // Rarely, since little can be checked then.
         let corrupts = random.u32(0..16) == 0;
@@ -147,7 +188,9 @@ impl Plan {
             period: random.u64(20..400) * MILLI,
             link: link(random),
             faults,
+            mishaps: Vec::new(),
         };
+        plan.add_later(&mut random.clone().fork());
         if options.standard {
             plan.hosts = vec![1, 1, 2, 2, 3];
             plan.endpoints = 4;
@@ -165,6 +208,20 @@ impl Plan {
     /// Whether this seed has a fault.
     pub fn has(&self, fault: Fault) -> bool {
         self.faults.contains(&fault)
+    }
+
+    /// Draws the faults of [`Fault::LATER`].
+    fn add_later(&mut self, random: &mut Rng) {
+        for fault in Fault::LATER {
+            if random.u32(0..3) == 0 {
+                self.faults.push(fault);
+            }
+        }
+        for name in MISHAPS {
+            if random.u32(0..4) == 0 {
+                self.mishaps.push((name, random.u32(1..500)));
+            }
+        }
     }
 
     fn leave_out_of_link(&mut self) {

@@ -38,10 +38,12 @@ pub fn run(seed: u64, options: &Options) -> Outcome {
     let plan = Plan::new(&mut random, options);
     let trace = Trace::new(options.readable);
     let seeds = (random.u64(..), random.u64(..));
+    arm(seed, &plan, options);
     let world = World::new(plan, seeds, trace);
     let start = world.now();
     world.open();
     phases(&world);
+    disarm();
     let cast = world.cast.lock();
     let network = world.network();
     Outcome {
@@ -56,9 +58,33 @@ pub fn run(seed: u64, options: &Options) -> Outcome {
     }
 }
 
+/// Switches on what the seed and the caller want of the engine's fault points.
+#[cfg(feature = "faults")]
+fn arm(seed: u64, plan: &Plan, options: &Options) {
+    let mut faults = Vec::new();
+    if plan.has(crate::plan::Fault::Mishap) {
+        faults.extend(plan.mishaps.iter().copied());
+    }
+    faults.extend(options.bug.map(|bug| (bug, 10_000)));
+    pteros_rtps::fault::arm(seed, &faults);
+}
+
+#[cfg(feature = "faults")]
+fn disarm() {
+    pteros_rtps::fault::disarm();
+}
+
+/// Without fault points there is nothing to switch.
+#[cfg(not(feature = "faults"))]
+fn arm(_seed: u64, _plan: &Plan, _options: &Options) {}
+
+#[cfg(not(feature = "faults"))]
+fn disarm() {}
+
 /// As [`run`]; a panic is a violation too, told with its message.
 pub fn run_guarded(seed: u64, options: &Options) -> Outcome {
     let caught = std::panic::catch_unwind(|| run(seed, options));
+    disarm();
     caught.unwrap_or_else(|panic| {
         let text = panic
             .downcast_ref::<String>()
@@ -92,6 +118,7 @@ fn phases(world: &Arc<World>) {
     world.check_met();
     world.run_until(world.now() + lease + SECOND);
     world.check_rest();
+    world.check_expectations();
     world.check_quiet();
     world.check_late_joiners();
 }

@@ -23,6 +23,18 @@ use crate::trace::Trace;
 /// Timers of one process at one instant; more is going in circles.
 const TIMERS_PER_INSTANT_MAX: u32 = 50;
 
+/// Steps of work for one datagram. A datagram carries some submessages, each
+/// of which names at most 256 numbers and may have as many samples sent again.
+const STEPS_PER_DATAGRAM_MAX: u64 = 20_000;
+
+/// Steps of work since the last look; none in builds that do not count.
+fn take_steps() -> u64 {
+    #[cfg(feature = "faults")]
+    return pteros_rtps::fault::take_steps();
+    #[cfg(not(feature = "faults"))]
+    0
+}
+
 /// A process that lives.
 pub struct Life {
     /// Its context.
@@ -315,7 +327,7 @@ impl World {
                 };
                 (life.core.clone(), state)
             };
-            core.turn_now(&mut state);
+            self.turn_watched(place, &core, &mut state);
             let socket = {
                 let mut places = self.places.lock();
                 if let Some(life) = &mut places[place].life {
@@ -328,6 +340,34 @@ impl World {
             if !has_mail || self.has_failed() {
                 return;
             }
+        }
+    }
+
+    /// I8 and I10: one turn of the engine costs no more than what came in is
+    /// worth, and leaves every queue within its limit.
+    fn turn_watched(&self, place: usize, core: &Core, state: &mut DriverState) {
+        let before = core.counts().datagrams_received;
+        take_steps();
+        core.turn_now(state);
+        let steps = take_steps();
+        let datagrams = core.counts().datagrams_received - before;
+        let bound = STEPS_PER_DATAGRAM_MAX * (datagrams + 1);
+        if steps > bound {
+            self.fail(format!(
+                "I10 p{place}: {steps} steps of work for {datagrams} datagrams, bound {bound}"
+            ));
+        }
+        self.check_memory(place, core);
+    }
+
+    /// I8: no queue or table is beyond its limit.
+    pub fn check_memory(&self, place: usize, core: &Core) {
+        if let Some(exceeded) = core.exceeded_limit() {
+            self.fail(format!("I8 p{place}: {exceeded}"));
+        }
+        let (held, most) = (core.memory_bytes(), core.worst_case_bytes());
+        if held > most {
+            self.fail(format!("I8 p{place}: {held} bytes held, at most {most}"));
         }
     }
 

@@ -51,19 +51,26 @@ impl Leases {
 
     /// Removes and returns the participants whose lease has ended.
     pub(crate) fn take_expired(&mut self, now: Instant) -> Vec<GuidPrefix> {
-        if self.look_at.is_none_or(|at| now < at) {
+        if self.look_at.is_none_or(|at| now < at) || fault!("lease-never-ends") {
             return Vec::new();
         }
         let expired: Vec<GuidPrefix> = self
             .leases
             .iter()
-            .filter(|(_, lease)| lease.heard + lease.span <= now)
+            .filter(|(_, lease)| match fault!("lease-ends-too-early") {
+                true => lease.heard + lease.span.half() <= now,
+                false => lease.heard + lease.span <= now,
+            })
             .map(|(prefix, _)| *prefix)
             .collect();
         for prefix in &expired {
             self.leases.remove(prefix);
         }
-        self.look_at = self.leases.values().map(|l| l.heard + l.span).min();
+        let end = |l: &Lease| match fault!("lease-ends-too-early") {
+            true => l.heard + l.span.half(),
+            false => l.heard + l.span,
+        };
+        self.look_at = self.leases.values().map(end).min();
         expired
     }
 

@@ -55,6 +55,9 @@ impl Sedp {
 
     /// Tells everybody that our endpoint is gone.
     pub(crate) fn retract(&mut self, now: Instant, guid: Guid) {
+        if fault!("endings-not-told") {
+            return;
+        }
         let key_only = EndpointData::encode_key(guid);
         self.channel_of(guid)
             .dispose(now, guid.to_bytes(), key_only);
@@ -62,6 +65,7 @@ impl Sedp {
 
     /// Keeps what is gone for those who may come back and still believe in it.
     pub(crate) fn hold_endings(&mut self, hold: bool) {
+        let hold = hold && !fault!("endings-not-held");
         self.publications.hold_endings(hold);
         self.subscriptions.hold_endings(hold);
     }

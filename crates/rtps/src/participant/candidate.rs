@@ -80,7 +80,8 @@ impl Candidates {
             known.next_try = known.next_try.min(now + pause(known.tries));
             return false;
         }
-        let full = self.list.len() >= limits.candidates.max(1);
+        let early = !self.list.is_empty() && fault!("candidates-full-early");
+        let full = self.list.len() >= limits.candidates.max(1) || early;
         if full {
             self.evict();
         }
@@ -143,7 +144,10 @@ impl Candidates {
             let budget = candidate
                 .received_bytes
                 .saturating_mul(limits.amplification);
-            let left = budget.saturating_sub(candidate.sent_bytes);
+            let left = match fault!("answers-without-limit") {
+                true => usize::MAX,
+                false => budget.saturating_sub(candidate.sent_bytes),
+            };
             let (answer, bytes) = if candidate.tries % 2 == 0 && sizes.whole <= left {
                 (Answer::Whole, sizes.whole)
             } else {

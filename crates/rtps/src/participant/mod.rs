@@ -148,7 +148,9 @@ impl Participant {
     /// A datagram of this participant arrived, with whatever content. Cheap:
     /// meant to be called for every datagram.
     pub fn note_alive(&mut self, prefix: GuidPrefix, now: Instant) {
-        self.leases.renew(now, prefix);
+        if !fault!("lease-not-renewed") {
+            self.leases.renew(now, prefix);
+        }
     }
 
     /// Lets time pass. Early and repeated calls do nothing.
@@ -311,6 +313,23 @@ impl Participant {
     /// When a participant was last heard; `None` if it is not spoken to.
     pub fn heard(&self, prefix: GuidPrefix) -> Option<Instant> {
         self.leases.heard(prefix)
+    }
+
+    /// The first of its limits that is exceeded, by name with count and
+    /// limit; `None` always, unless there is a bug.
+    pub fn exceeded_limit(&self) -> Option<(&'static str, usize, usize)> {
+        let limits = &self.config.limits;
+        [
+            ("participants", self.peers.len(), limits.participants),
+            (
+                "candidates",
+                self.candidates.len(),
+                limits.candidates.max(1),
+            ),
+            ("endpoints", self.remotes.len(), limits.endpoints),
+        ]
+        .into_iter()
+        .find(|(_, held, max)| held > max)
     }
 
     /// How many participants claim to exist but have not answered.

@@ -206,7 +206,7 @@ impl Participant {
             return;
         };
         for local in self.opposite(&data, true) {
-            if self.pairs.forget(local.guid, remote) {
+            if self.pairs.forget(local.guid, remote) && !fault!("end-of-match-not-told") {
                 self.events.push_back(ParticipantEvent::Unmatched {
                     local: local.guid,
                     remote,

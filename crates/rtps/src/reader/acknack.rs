@@ -50,7 +50,7 @@ impl WriterProxy {
         }
         // What was asked for a moment ago may be on its way.
         self.nack.only_news = !old;
-        self.respond = true;
+        self.respond |= !fault!("heartbeat-not-answered");
     }
 
     /// The youngest age of a request that a heartbeat may repeat.
@@ -72,7 +72,10 @@ impl WriterProxy {
         if self.is_missing_something() {
             if self.nack.at == Instant::FAR_FUTURE {
                 self.nack.pace = self.fresh_pace(config);
-                self.nack.at = now.after(config.gap_delay);
+                self.nack.at = match fault!("nack-at-once") {
+                    true => now,
+                    false => now.after(config.gap_delay),
+                };
             }
         } else if self.synced || self.introductions_left == 0 {
             self.nack.at = Instant::FAR_FUTURE;
@@ -96,7 +99,7 @@ impl WriterProxy {
     ) -> (AckNack, bool) {
         let base = match !self.synced && self.introduces_with_zero {
             true => 0,
-            false => self.first_missing(),
+            false => self.first_missing() + i64::from(fault!("acknowledges-one-too-many")),
         };
         let mut state = SequenceSet::empty(SequenceNumber(base));
         let mut requested = self.nack.requested;
@@ -105,11 +108,13 @@ impl WriterProxy {
         let only_news = self.nack.only_news && !timer_due;
         if asks {
             let last = self.announced.min(base.saturating_add(255));
+            let last = last - i64::from(fault!("nack-leaves-out-the-last"));
             let from = match only_news {
                 true => requested.saturating_add(1),
                 false => base,
             };
             for number in self.missing(from, last) {
+                crate::fault::step();
                 state.insert(SequenceNumber(number));
             }
             if !state.is_empty() {
@@ -142,7 +147,10 @@ impl WriterProxy {
             // What was asked for earlier is asked for again when it is due.
         } else if asks || !self.synced || timer_due {
             self.nack.sent_at = now;
-            self.nack.at = now.after(self.nack.pace.pause());
+            self.nack.at = match fault!("nack-not-rescheduled") {
+                true => Instant::FAR_FUTURE,
+                false => now.after(self.nack.pace.pause()),
+            };
             self.nack.pace.advance(period_max);
         }
         self.acknack_count = self.acknack_count.wrapping_add(1);
@@ -228,7 +236,7 @@ impl Reader {
             message.info_destination(guid.prefix);
             message.acknack(&acknack);
             self.stats.acknacks += 1;
-            if asks {
+            if asks && !fault!("fragments-not-asked-for") {
                 let (incomplete, count) = proxy.incomplete();
                 for sequence in incomplete.into_iter().take(count) {
                     if let Some(nack) = proxy.nack_frag(reader.entity, sequence)

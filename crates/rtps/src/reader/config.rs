@@ -108,6 +108,17 @@ pub struct ReaderLimits {
     pub events_max: usize,
 }
 
+impl ReaderLimits {
+    /// As if memory were short: a few samples and numbers of each writer.
+    pub(crate) fn little(self) -> Self {
+        Self {
+            reorder_samples_max: self.reorder_samples_max.min(4),
+            intervals_max: self.intervals_max.min(4),
+            ..self
+        }
+    }
+}
+
 impl Default for ReaderLimits {
     fn default() -> Self {
         Self {

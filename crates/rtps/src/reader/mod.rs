@@ -9,6 +9,7 @@
 mod acknack;
 mod config;
 mod event;
+mod memory;
 mod proxy;
 mod round_trip;
 
@@ -163,7 +164,9 @@ impl Reader {
                 self.left_off.clear();
             }
             let next = proxy.announced.saturating_add(1);
-            self.left_off.insert(guid, next.max(proxy.resume_at));
+            if !fault!("forgets-where-it-left-off") {
+                self.left_off.insert(guid, next.max(proxy.resume_at));
+            }
         }
         self.note_lost(guid, lost);
         let (alive, not_alive) = if proxy.alive { (-1, 0) } else { (0, -1) };
@@ -319,7 +322,7 @@ impl Reader {
     /// Takes a GAP: numbers that will not come.
     pub fn handle_gap(&mut self, now: Instant, source: &Source, gap: &Gap) {
         let guid = source.prefix.with(gap.writer);
-        if !self.begin(now, guid, false) {
+        if !self.begin(now, guid, false) || fault!("gap-ignored") {
             return;
         }
         let Some(proxy) = self.writers.get_mut(&guid) else {
@@ -328,9 +331,13 @@ impl Reader {
         let mut noted = true;
         let base = gap.list.base();
         if gap.start < base {
-            noted &= proxy.skip(gap.start.0, base.0.saturating_sub(1), &mut self.ready);
+            let last = base
+                .0
+                .saturating_sub(i64::from(!fault!("gap-one-too-long")));
+            noted &= proxy.skip(gap.start.0, last, &mut self.ready);
         }
         for number in gap.list.iter() {
+            crate::fault::step();
             noted &= proxy.skip(number.0, number.0, &mut self.ready);
         }
         if !noted {
@@ -470,7 +477,7 @@ impl Reader {
     }
 
     fn note_lost(&mut self, writer: Guid, count: u64) {
-        if count > 0 {
+        if count > 0 && !fault!("loss-not-told") {
             self.stats.lost = self.stats.lost.saturating_add(count);
             self.events
                 .lost(writer, count, self.config.limits.events_max);
@@ -501,7 +508,9 @@ impl Reader {
     fn unstall(&mut self) {
         self.ready.stalled = false;
         for (guid, proxy) in &mut self.writers {
-            proxy.drain(&mut self.ready);
+            if !fault!("stalled-for-ever") {
+                proxy.drain(&mut self.ready);
+            }
             if proxy.is_missing_something() && !proxy.queued {
                 proxy.respond = true;
                 proxy.queued = true;
@@ -536,7 +545,9 @@ impl Reader {
             self.events
                 .push_or_drop_oldest(event, self.config.limits.events_max);
             let again = now.after(self.config.qos.deadline);
-            self.timers.set(TIMER_DEADLINE, again);
+            if !fault!("reader-deadline-missed-once") {
+                self.timers.set(TIMER_DEADLINE, again);
+            }
         }
         if !self.timers.take_due(TIMER_WRITERS, now) {
             return;
@@ -545,8 +556,10 @@ impl Reader {
         for (guid, proxy) in &mut self.writers {
             if proxy.alive && proxy.lease_until <= now {
                 proxy.alive = false;
-                self.events
-                    .liveliness(*guid, -1, 1, self.config.limits.events_max);
+                if !fault!("writer-dies-unnoticed") {
+                    self.events
+                        .liveliness(*guid, -1, 1, self.config.limits.events_max);
+                }
             }
             if proxy.alive {
                 wake = wake.min(proxy.lease_until);
@@ -597,7 +610,9 @@ fn assert_alive(
     if !proxy.alive {
         proxy.alive = true;
         // While it was silent nobody watched its lease.
-        timers.set_no_later(TIMER_WRITERS, proxy.lease_until);
+        if !fault!("liveliness-watched-once") {
+            timers.set_no_later(TIMER_WRITERS, proxy.lease_until);
+        }
         events.liveliness(proxy.guid, 1, -1, config.limits.events_max);
     }
 }

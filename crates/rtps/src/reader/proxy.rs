@@ -80,7 +80,8 @@ pub(super) struct Ready {
 
 impl Ready {
     pub fn has_room(&self) -> bool {
-        self.changes.len() < self.samples_max
+        let early = !self.changes.is_empty() && fault!("ready-queue-full-early");
+        self.changes.len() < self.samples_max && !early
     }
 }
 
@@ -152,7 +153,10 @@ impl WriterProxy {
     pub fn new(now: Instant, reader: &ReaderConfig, writer: WriterProxyConfig) -> Self {
         let reliable = reader.qos.reliability == Reliability::Reliable
             && writer.qos.reliability == Reliability::Reliable;
-        let limits = &reader.limits;
+        let limits = &match fault!("little-memory-for-a-writer") {
+            true => reader.limits.little(),
+            false => reader.limits,
+        };
         Self {
             start: Start::of(&reader.qos, &writer),
             resume_at: 1,
@@ -200,6 +204,31 @@ impl WriterProxy {
         }
     }
 
+    /// Bytes of its samples that wait or are in pieces.
+    pub fn held_bytes(&self) -> usize {
+        let pieces = self.defrag.held_bytes();
+        self.reorder.bytes().saturating_add(pieces)
+    }
+
+    /// Its queues, each with what is in it and its limit.
+    pub fn held(&self) -> [(&'static str, usize, usize); 3] {
+        let runs = self.known.runs().len();
+        [
+            // One more for what must never be refused.
+            ("runs of numbers", runs, self.known.runs_max() + 1),
+            (
+                "samples to reorder",
+                self.reorder.len(),
+                self.reorder.samples_max(),
+            ),
+            (
+                "samples in pieces",
+                self.defrag.len(),
+                self.defrag.samples_max(),
+            ),
+        ]
+    }
+
     /// The lowest number that is neither received nor irrelevant.
     pub fn first_missing(&self) -> i64 {
         self.known.first_missing(self.next)
@@ -231,7 +260,9 @@ impl WriterProxy {
 
     /// Whether `sequence` was received, is irrelevant or was moved past.
     pub fn is_settled(&self, sequence: SequenceNumber) -> bool {
-        sequence.0 < self.next || self.known.contains(sequence.0)
+        let runs_back = !self.reliable && fault!("best-effort-runs-back");
+        (sequence.0 < self.next && !runs_back)
+            || (self.known.contains(sequence.0) && !fault!("waiting-sample-taken-twice"))
     }
 
     /// The lowest missing number from `number` on.
@@ -244,6 +275,7 @@ impl WriterProxy {
         self.known
             .missing(first.max(self.next), last)
             .flat_map(|run| run.first..=run.last)
+            .inspect(|_| crate::fault::step())
             .filter(|number| !self.defrag.contains(SequenceNumber(*number)))
     }
 
@@ -262,11 +294,12 @@ impl WriterProxy {
             self.arrivals += 1;
             return Taken::Delivered;
         }
-        if !self.known.insert(number, number) {
+        if fault!("no-room-for-numbers") || !self.known.insert(number, number) {
             return Taken::NoRoom;
         }
         match self.reorder.insert(change) {
             Kept::Yes => {}
+            Kept::Instead(_) if fault!("dropped-sample-stays-known") => {}
             Kept::Instead(dropped) => self.known.remove(dropped.0),
             Kept::No => {
                 self.known.remove(number);
@@ -286,7 +319,7 @@ impl WriterProxy {
     /// it, or `None` when it is late.
     pub fn take_best_effort(&mut self, sequence: SequenceNumber) -> Option<u64> {
         let number = sequence.0;
-        if number < self.next {
+        if number < self.next && !fault!("best-effort-runs-back") {
             return None;
         }
         let lost = if self.synced {
@@ -297,6 +330,9 @@ impl WriterProxy {
         self.synced = true;
         self.next = number.saturating_add(1);
         self.defrag.remove_below(SequenceNumber(self.next));
+        if fault!("best-effort-loss-not-told") {
+            return Some(0);
+        }
         Some(lost)
     }
 
@@ -306,8 +342,10 @@ impl WriterProxy {
             // Where to begin is not known yet, so nothing is in order.
             return;
         }
-        let limit = self.known.first_missing(self.next);
+        let skipped = i64::from(fault!("hole-skipped"));
+        let limit = self.known.first_missing(self.next + skipped);
         while ready.has_room() {
+            crate::fault::step();
             let Some(change) = self.reorder.pop_below(SequenceNumber(limit)) else {
                 self.next = limit;
                 self.known.remove_below(limit);
@@ -374,9 +412,13 @@ impl WriterProxy {
         if begin <= self.next {
             return 0;
         }
-        let lost = self
-            .known
-            .count_missing(self.next.max(self.news), begin - 1);
+        let lost = self.known.count_missing(
+            match fault!("history-counts-as-lost") {
+                true => self.next,
+                false => self.next.max(self.news),
+            },
+            begin - 1,
+        );
         self.known.insert_lowest(self.next, begin - 1);
         self.defrag.remove_below(SequenceNumber(begin));
         lost
@@ -393,6 +435,9 @@ impl WriterProxy {
                 self.next = last.saturating_add(1);
             }
             return true;
+        }
+        if fault!("gap-walked-number-by-number") {
+            (first..=last).for_each(|_| crate::fault::step());
         }
         self.announced = self.announced.max(last);
         self.defrag

@@ -81,7 +81,7 @@ impl Writer {
             return;
         }
         self.stats.nack_frags += 1;
-        if nack.sequence.0 >= end || nack.state.is_empty() {
+        if nack.sequence.0 >= end || nack.state.is_empty() || fault!("nack-frag-ignored") {
             return;
         }
         let change = self.history.find(nack.sequence);

@@ -30,11 +30,14 @@ impl Writer {
         let news = self.last.next().0;
         let wants_history =
             self.keeps_for_late_joiners() && config.qos.durability >= Durability::TransientLocal;
+        let wants_history = (wants_history || fault!("volatile-reader-gets-history"))
+            && !fault!("late-joiner-gets-no-history");
         let start = if wants_history {
             let depth = match config.qos.history {
                 qos::History::KeepLast(depth)
                     if config.vendor == VendorId::PTEROS && !config.guid.entity.is_keyed() =>
                 {
+                    let depth = depth - u32::from(depth > 1 && fault!("late-joiner-gets-too-few"));
                     usize::try_from(depth.max(1)).unwrap_or(usize::MAX)
                 }
                 _ => usize::MAX,
@@ -72,7 +75,8 @@ impl Writer {
 
     /// Stops sending to a reader. What only it still needed is dropped.
     pub fn unmatch_reader(&mut self, guid: Guid) {
-        self.readers.retain(|reader| reader.guid != guid);
+        self.readers
+            .retain(|reader| reader.guid != guid || fault!("gone-reader-not-forgotten"));
         self.recount();
         if self.readers.is_empty() {
             self.cursor = Cursor::at(self.last.next().0);

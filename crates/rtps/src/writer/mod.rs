@@ -12,6 +12,7 @@ mod answer;
 mod config;
 mod event;
 mod matched;
+mod memory;
 mod pace;
 mod parcel;
 mod proxy;
@@ -315,7 +316,9 @@ impl Writer {
         }
         if self.reliable_readers > 0 {
             self.all_acked = false;
-            self.heartbeat_pace = self.config.heartbeat.pace();
+            if !fault!("heartbeat-pause-not-reset") {
+                self.heartbeat_pace = self.config.heartbeat.pace();
+            }
             self.timers
                 .set_no_later(TIMER_HEARTBEAT, now.after(self.heartbeat_pace.pause()));
         }
@@ -368,6 +371,7 @@ impl Writer {
         while let Some(first) = self.history.first()
             && (self.history.samples()
                 >= samples_max.saturating_add(self.is_begun(first.sequence).into())
+                || (self.is_keep_all() && !self.is_settled(first) && fault!("writer-full-early"))
                 || self.history.bytes().saturating_add(weight) > bytes_max)
         {
             let sequence = first.sequence;
@@ -392,6 +396,7 @@ impl Writer {
     ) -> Result<(), WriteError> {
         let needed = self.history.find(sequence);
         if !self.is_keep_all()
+            || fault!("keep-all-overwrites")
             || (self.reliable_readers == 0 && !self.is_unsent(sequence))
             || needed.is_none_or(|change| self.is_settled(change))
         {
@@ -419,7 +424,7 @@ impl Writer {
             .is_none_or(|change| self.is_settled(change));
         if !settled {
             self.stats.overwritten += 1;
-            if !self.note_unsent(sequence) {
+            if !self.note_unsent(sequence) && !fault!("overwritten-not-told") {
                 self.lost_through = self.lost_through.max(sequence.0);
             }
         }
@@ -443,7 +448,7 @@ impl Writer {
             && !self
                 .readers
                 .iter()
-                .any(|reader| reader.reliable && reader.acked <= number && reader.wants(change))
+                .any(|reader| reader.needs(number) && reader.wants(change))
             || self.readers.is_empty()
     }
 
@@ -514,7 +519,8 @@ impl Writer {
     fn note_alive(&mut self, now: Instant) {
         self.clock = now;
         self.lease_lost = false;
-        if self.config.qos.liveliness != Liveliness::Automatic {
+        let manual = self.config.qos.liveliness != Liveliness::Automatic;
+        if manual && !fault!("own-silence-unnoticed") {
             let due = now.after(self.config.qos.lease_duration);
             self.timers.set(TIMER_LIVELINESS, due);
         }
@@ -538,7 +544,9 @@ impl Writer {
             self.events
                 .push_or_drop_oldest(WriterEvent::DeadlineMissed { total });
             let again = now.after(self.config.qos.deadline);
-            self.timers.set(TIMER_DEADLINE, again);
+            if !fault!("writer-deadline-missed-once") {
+                self.timers.set(TIMER_DEADLINE, again);
+            }
         }
         if self.timers.take_due(TIMER_LIVELINESS, now) && !self.lease_lost {
             self.lease_lost = true;
@@ -547,7 +555,7 @@ impl Writer {
             self.events
                 .push_or_drop_oldest(WriterEvent::LivelinessLost { total });
         }
-        if self.timers.take_due(TIMER_LIFESPAN, now) {
+        if self.timers.take_due(TIMER_LIFESPAN, now) && !fault!("lifespan-never-ends") {
             self.expire(now);
         }
         if self.timers.take_due(TIMER_HEARTBEAT, now) {
@@ -573,6 +581,7 @@ impl Writer {
     /// Owes a heartbeat to every group with something unacknowledged, and the
     /// next one after a longer pause.
     fn ask_for_acks(&mut self, now: Instant) {
+        crate::fault::step();
         // Nobody owes an answer to what was not sent.
         let sent = self.cursor.number.saturating_sub(1);
         let shared = self.last_shared.min(sent);
@@ -597,8 +606,10 @@ impl Writer {
             return;
         }
         self.has_debts = true;
-        self.timers
-            .set(TIMER_HEARTBEAT, now.after(self.heartbeat_pace.pause()));
+        if !fault!("heartbeat-not-repeated") {
+            self.timers
+                .set(TIMER_HEARTBEAT, now.after(self.heartbeat_pace.pause()));
+        }
         self.heartbeat_pace.advance(self.config.heartbeat.max);
     }
 

@@ -29,7 +29,7 @@ impl Left {
     }
 
     pub fn is_over(&self, out: &Outbox) -> bool {
-        self.datagrams == 0 || self.bytes == 0 || out.is_full()
+        self.datagrams == 0 || self.bytes == 0 || out.is_full() || fault!("burst-ends-early")
     }
 
     /// Finishes a datagram that carries `body_bytes` of payload.
@@ -72,6 +72,7 @@ impl Parcel<'_> {
             return None;
         }
         for index in from..total {
+            crate::fault::step();
             if left.is_over(out) {
                 return Some(index);
             }
@@ -95,7 +96,7 @@ impl Parcel<'_> {
                 self.reader,
                 self.writer.entity,
                 SequenceNumber(run.first),
-                SequenceNumber(run.last),
+                SequenceNumber(run.last + i64::from(fault!("gap-covers-the-next"))),
             ));
         }
         message.info_timestamp(change.source_timestamp);

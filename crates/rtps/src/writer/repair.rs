@@ -30,6 +30,10 @@ impl Writer {
         let requested = self.declare_irrelevant(at, out, left);
         let mut rest = requested.iter();
         while let Some(sequence) = rest.next() {
+            crate::fault::step();
+            if fault!("repair-not-sent") {
+                continue;
+            }
             if !self.resend(at, sequence, out, left) {
                 self.keep_requests(at, Some(sequence), rest);
                 return false;
@@ -70,6 +74,7 @@ impl Writer {
         let mut wanted = SequenceSet::empty(reader.requested.base());
         let mut gap: Option<Gap> = None;
         for sequence in reader.requested.iter() {
+            crate::fault::step();
             let number = sequence.0;
             if number >= self.cursor.number {
                 // On its way already.
@@ -109,7 +114,7 @@ impl Writer {
                 }
             }
         }
-        if let Some(gap) = gap
+        if let Some(gap) = gap.filter(|_| !fault!("final-gap-dropped"))
             && let Some(group) = self.groups.get(reader.group)
         {
             let mut message = out.begin(
@@ -155,7 +160,10 @@ impl Writer {
         };
         let from = reader.resume_fragment;
         let next = parcel.send(change, from, out, left, &mut self.stats);
-        reader.resume_fragment = next.unwrap_or(0);
+        reader.resume_fragment = match fault!("resend-begins-anew") {
+            true => 0,
+            false => next.unwrap_or(0),
+        };
         if next.is_none() {
             self.stats.samples_resent += 1;
         }
@@ -195,7 +203,9 @@ impl Writer {
                         }
                         return false;
                     }
-                    parcel.send_fragment(change, number.0 - 1, false, out, left, &mut self.stats);
+                    crate::fault::step();
+                    let index = number.0 - u32::from(!fault!("wrong-piece-repaired"));
+                    parcel.send_fragment(change, index, false, out, left, &mut self.stats);
                     self.stats.fragments_resent += 1;
                 }
             }

@@ -136,6 +136,7 @@ impl Writer {
             || self.unasked_bytes >= self.config.heartbeat.ack_bytes
             || self.blocked
             || half_full
+            || fault!("acknowledgement-always-asked")
             || self.timers.at(super::TIMER_HEARTBEAT) <= now;
         if ask {
             self.unasked_samples = 0;
@@ -188,7 +189,7 @@ impl Writer {
             reader,
             prelude,
             gap,
-            heartbeat: heartbeat.filter(|_| reliable),
+            heartbeat: heartbeat.filter(|_| reliable && !fault!("no-heartbeat-along")),
         };
         let next = parcel.send(change, from, out, left, &mut self.stats);
         self.stats.gaps += u64::from(gap.is_some());
@@ -238,11 +239,12 @@ impl Writer {
         self.heartbeat_count = self.heartbeat_count.wrapping_add(1);
         let last = last.max(self.lost_through);
         let first = self.lost_through.saturating_add(1).max(start);
+        let first = first + i64::from(fault!("heartbeat-begins-too-high"));
         Heartbeat {
             reader,
             writer: self.config.guid.entity,
             first: SequenceNumber(first.min(last.saturating_add(1)).max(1)),
-            last: SequenceNumber(last),
+            last: SequenceNumber((last - i64::from(fault!("heartbeat-ends-too-low"))).max(0)),
             count: self.heartbeat_count,
             is_final,
             liveliness: false,

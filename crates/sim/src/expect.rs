@@ -1,0 +1,240 @@
+//! What else the oracle expects of single endpoints: volatile readers get no
+//! history, expired samples reach nobody, the last sample reaches everybody,
+//! silence is told at its time, counts add up.
+
+use pteros_rtps::id::Guid;
+use pteros_rtps::qos::{Durability, History, Liveliness, Reliability};
+
+use crate::cast::{Bond, Cast, ReaderRole, Verdict, WriterRole, is_reliable, verdict};
+use crate::check::{living_readers, living_writers};
+use crate::plan::Fault;
+use crate::world::World;
+
+/// Longer than anything is under way, stragglers, clogs and pauses included.
+const UNDER_WAY_MAX: u64 = 6_000_000_000;
+
+impl ReaderRole {
+    /// I4: a volatile reader gets nothing from long before it was born.
+    pub(crate) fn judge_age(&self, writer: &WriterRole, w: usize, number: i64) -> Option<String> {
+        if self.endpoint.data.qos.durability >= Durability::TransientLocal {
+            return None;
+        }
+        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        let written = *writer.times.get(index)?;
+        (written + UNDER_WAY_MAX < self.born).then(|| {
+            format!(
+                "I4 a volatile reader born at {} got w{w} number {number} of {written}",
+                self.born
+            )
+        })
+    }
+
+    /// Notes what a call of the engine brought it.
+    pub(crate) fn note_stir(&mut self, now: u64) {
+        let received = self.endpoint.counts().received;
+        if received != self.received {
+            self.received = received;
+            self.stirred = now;
+        }
+    }
+
+    /// Those of its writers with which it was matched once and still is, none
+    /// of them strange; `None` if there are others.
+    fn steady_writers<'c>(&self, cast: &'c Cast) -> Option<Vec<(&'c WriterRole, Bond)>> {
+        let mut found = Vec::new();
+        for (guid, bond) in &self.bonds {
+            let writer = &cast.writers[*cast.by_guid.get(guid)?];
+            let ours = writer.bonds.get(&self.endpoint.data.guid)?;
+            let steady = bond.epochs == 1 && ours.epochs == 1 && bond.matched && ours.matched;
+            if !steady {
+                return None;
+            }
+            found.push((writer, *ours));
+        }
+        Some(found)
+    }
+
+    fn heard_of(&self, writer: Guid) -> &[i64] {
+        self.heard.get(&writer).map_or(&[], |heard| &heard.numbers)
+    }
+
+    /// I1: with one steady reliable writer the newest sample always arrives,
+    /// whatever was overwritten before it.
+    fn check_newest(&self, cast: &Cast, r: usize) -> Option<String> {
+        let writers = self.steady_writers(cast)?;
+        let [(writer, bond)] = writers[..] else {
+            return None;
+        };
+        let (offered, requested) = (&writer.endpoint.data.qos, &self.endpoint.data.qos);
+        let counts = is_reliable(offered, requested) && offered.lifespan.is_infinite();
+        if !counts || bond.since > writer.written {
+            return None;
+        }
+        let newest = self.heard_of(writer.endpoint.guid()).last().copied();
+        let written = i64::try_from(writer.written).ok();
+        (newest != written).then(|| {
+            format!("I1 r{r}: the newest sample is {newest:?}, its only writer wrote {written:?}")
+        })
+    }
+
+    /// I2: between the first and the last sample of a best-effort writer every
+    /// number was received or lost.
+    fn check_best_effort(&self, cast: &Cast, r: usize) -> Option<String> {
+        let writers = self.steady_writers(cast)?;
+        let [(writer, _)] = writers[..] else {
+            return None;
+        };
+        let (offered, requested) = (&writer.endpoint.data.qos, &self.endpoint.data.qos);
+        let counts = self.endpoint.counts();
+        let countable = !is_reliable(offered, requested)
+            && requested.durability == Durability::Volatile
+            && writer.home.place != self.home.place
+            && offered.lifespan.is_infinite()
+            && counts.overwritten == 0;
+        let heard = self.heard_of(writer.endpoint.guid());
+        let (first, last) = (heard.first()?, heard.last()?);
+        let told = counts.received + counts.lost;
+        let expected = last.abs_diff(*first) + 1;
+        (countable && told != expected).then(|| {
+            format!(
+                "I2 r{r}: {first} to {last} of a best-effort writer, received {} and lost {}",
+                counts.received, counts.lost
+            )
+        })
+    }
+
+    /// I5: with nothing written for long, the manual writers are silent and
+    /// the automatic ones alive.
+    fn check_alive(&self, cast: &Cast, r: usize) -> Option<String> {
+        let matched = self.bonds.iter().filter(|(_, bond)| bond.matched);
+        let writers: Option<Vec<&WriterRole>> = matched
+            .map(|(guid, _)| Some(&cast.writers[*cast.by_guid.get(guid)?]))
+            .collect();
+        let writers = writers?;
+        let silent = writers.iter().filter(|writer| {
+            let qos = &writer.endpoint.data.qos;
+            qos.liveliness != Liveliness::Automatic && !qos.lease_duration.is_infinite()
+        });
+        let silent = silent.count();
+        let expected = (writers.len() - silent, silent);
+        (self.alive != expected).then(|| {
+            let (alive, silent) = expected;
+            format!(
+                "I5 r{r}: {alive} writers live and {silent} are silent, told {:?}",
+                self.alive
+            )
+        })
+    }
+
+    /// I5: missed deadlines go on being told while nothing comes.
+    fn check_deadline(&self, r: usize, now: u64) -> Option<String> {
+        let deadline = self.endpoint.data.qos.deadline;
+        let span = u64::try_from(deadline.as_nanos()).ok()?;
+        let due = self.received > 0 && !deadline.is_infinite();
+        let silence = now.saturating_sub(self.stirred);
+        (due && silence > span).then(|| {
+            format!("I5 r{r}: {silence} ns of silence without a missed deadline of {span} ns")
+        })
+    }
+}
+
+impl World {
+    /// Checks single readers and misfits when all is at rest.
+    pub(crate) fn check_expectations(&self) {
+        if self.has_failed() {
+            return;
+        }
+        let now = self.now();
+        let mut cast = self.cast.lock();
+        let mut wrong = Vec::new();
+        for (r, reader) in living_readers(&cast) {
+            wrong.extend(reader.check_newest(&cast, r));
+            wrong.extend(reader.check_best_effort(&cast, r));
+            wrong.extend(reader.check_alive(&cast, r));
+            wrong.extend(reader.check_deadline(r, now));
+            for (w, writer) in living_writers(&cast) {
+                wrong.extend(check_misfit((w, writer), (r, reader)));
+            }
+        }
+        cast.fail_all(wrong);
+        self.note_failure(&cast);
+    }
+
+    /// I11: a publish that timed out had somebody to wait for.
+    pub(crate) fn judge_time_out(&self, w: usize) -> Option<String> {
+        let cast = self.cast.lock();
+        let writer = &cast.writers[w];
+        let matched = writer.bonds.iter().filter(|(_, bond)| bond.matched);
+        let waited_for = matched.into_iter().any(|(guid, _)| {
+            let index = cast.by_guid.get(guid).filter(|_| !cast.is_stranger(*guid));
+            let reader = index.map(|index| &cast.readers[*index]);
+            reader.is_none_or(|r| r.endpoint.data.qos.reliability == Reliability::Reliable)
+        });
+        (!waited_for).then(|| format!("I11 w{w}: timed out, though nobody is waited for"))
+    }
+
+    /// I6: after a write the heartbeat follows at its quickest pace.
+    pub(crate) fn judge_pace(&self, w: usize) -> Option<String> {
+        let endpoint = self.cast.lock().writers[w].endpoint.clone();
+        let now = pteros_rtps::time::Instant::from_nanos(self.now());
+        (!endpoint.heartbeat_follows(now))
+            .then(|| format!("I6 w{w}: the heartbeat after a write comes late"))
+    }
+
+    /// I5: a match ended although its process was heard within the lease.
+    pub(crate) fn judge_end(&self, place: usize, peer: Guid) -> Option<String> {
+        let lease = u64::try_from(self.plan.lease.as_nanos()).ok()?;
+        let cast = self.cast.lock();
+        let index = *cast.by_guid.get(&peer)?;
+        let (home, gone) = match peer.entity.is_writer() {
+            true => (cast.writers[index].home, cast.writers[index].gone),
+            false => (cast.readers[index].home, cast.readers[index].gone),
+        };
+        if gone || home.place == place || self.places()[place].was_paused {
+            return None;
+        }
+        drop(cast);
+        let heard = *self.network().heard.get(&(home.place, place))?;
+        // Leases are renewed by ordinary traffic now and then only.
+        let slack = 250_000_000;
+        let silence = self.now().saturating_sub(heard);
+        (silence + slack < lease).then(|| {
+            format!("I5 p{place}: lost {peer}, which was heard {silence} ns ago, lease {lease}")
+        })
+    }
+
+    /// Whether ends of matches can be judged by who was heard.
+    pub(crate) fn can_judge_ends(&self) -> bool {
+        let blurs = [Fault::Pause, Fault::Attack, Fault::Crash, Fault::Corrupt];
+        !blurs.iter().any(|fault| self.plan.has(*fault))
+    }
+}
+
+/// I5: both sides of a misfit are told of it.
+fn check_misfit(
+    (w, writer): (usize, &WriterRole),
+    (r, reader): (usize, &ReaderRole),
+) -> Option<String> {
+    let (ours, theirs) = (&writer.endpoint.data, &reader.endpoint.data);
+    if verdict(ours, theirs) != Some(Verdict::OtherQos) {
+        return None;
+    }
+    let told = (
+        writer.misfits.contains_key(&theirs.guid),
+        reader.misfits.contains_key(&ours.guid),
+    );
+    (told != (true, true)).then(|| {
+        format!(
+            "I5 w{w} and r{r} do not fit: writer told {}, reader told {}",
+            told.0, told.1
+        )
+    })
+}
+
+/// What a KEEP_LAST reader of that depth gets of `kept` samples.
+pub(crate) fn of_depth(history: History, kept: u64) -> u64 {
+    match history {
+        History::KeepLast(depth) => kept.min(u64::from(depth.max(1))),
+        History::KeepAll => kept,
+    }
+}

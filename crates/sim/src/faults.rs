@@ -1,0 +1,323 @@
+//! The fault points of the engine (`fault!` in `pteros-rtps` and `pteros-rmw`)
+//! by name: bugs, each of which some seed must notice, and mishaps, with which
+//! correct code must cope. A test compares the lists with the sources.
+
+/// Bugs that are switched on one by one to test the tester, with what goes
+/// wrong. Most are what other stacks had in the field.
+pub const BUGS: &[(&str, &str)] = &[
+    // The reader's protocol machine.
+    (
+        "nack-not-rescheduled",
+        "a request that brought nothing is not repeated",
+    ),
+    (
+        "nack-leaves-out-the-last",
+        "the highest number announced is never asked for",
+    ),
+    (
+        "acknowledges-one-too-many",
+        "acknowledges the first sample that is missing",
+    ),
+    (
+        "fragments-not-asked-for",
+        "missing pieces of a sample are not asked for",
+    ),
+    ("gap-ignored", "GAPs are not read"),
+    ("gap-one-too-long", "a GAP's run is taken for one longer"),
+    (
+        "gap-walked-number-by-number",
+        "a GAP costs as much as the range it names",
+    ),
+    (
+        "forgets-where-it-left-off",
+        "a volatile reader starts over after an interruption",
+    ),
+    ("loss-not-told", "lost samples are not reported"),
+    (
+        "stalled-for-ever",
+        "what found no room in the queue stays behind",
+    ),
+    (
+        "reader-deadline-missed-once",
+        "only the first missed deadline is reported",
+    ),
+    (
+        "liveliness-watched-once",
+        "a writer that lived again is not watched",
+    ),
+    (
+        "writer-dies-unnoticed",
+        "no event when a writer's lease ends",
+    ),
+    (
+        "dropped-sample-stays-known",
+        "what a full reorder buffer dropped counts as received",
+    ),
+    (
+        "waiting-sample-taken-twice",
+        "a repeat of a waiting sample is delivered too",
+    ),
+    (
+        "hole-skipped",
+        "delivery does not wait for a missing sample",
+    ),
+    (
+        "history-counts-as-lost",
+        "what was written before the match counts as lost",
+    ),
+    (
+        "best-effort-runs-back",
+        "a late best-effort sample is delivered",
+    ),
+    (
+        "best-effort-loss-not-told",
+        "best-effort losses are not counted",
+    ),
+    (
+        "whole-without-its-last-piece",
+        "a sample is delivered without its last piece",
+    ),
+    (
+        "piece-in-the-wrong-place",
+        "a piece is put where its predecessor belongs",
+    ),
+    (
+        "runs-merge-over-a-hole",
+        "two runs of numbers swallow the one between them",
+    ),
+    (
+        "numbers-without-limit",
+        "runs of numbers grow without limit",
+    ),
+    (
+        "reordering-without-limit",
+        "the reorder buffer grows without limit",
+    ),
+    // The writer's.
+    (
+        "heartbeat-not-repeated",
+        "a heartbeat without answer is not repeated",
+    ),
+    (
+        "heartbeat-pause-not-reset",
+        "new samples do not bring heartbeats back to their pace",
+    ),
+    (
+        "keep-all-overwrites",
+        "KEEP_ALL overwrites what is not acknowledged",
+    ),
+    (
+        "sample-dropped-too-early",
+        "a sample is dropped one acknowledgement too early",
+    ),
+    (
+        "acknowledged-one-too-early",
+        "all counts as acknowledged while one is not",
+    ),
+    (
+        "best-effort-reader-waited-for",
+        "a writer waits for readers that never acknowledge",
+    ),
+    (
+        "overwritten-not-told",
+        "samples overwritten unsent are declared irrelevant",
+    ),
+    (
+        "lifespan-never-ends",
+        "expired samples are kept for late joiners",
+    ),
+    (
+        "writer-deadline-missed-once",
+        "only the first missed deadline is reported",
+    ),
+    (
+        "own-silence-unnoticed",
+        "a manual writer never loses its liveliness",
+    ),
+    (
+        "final-gap-dropped",
+        "nobody is told that the last numbers will not come",
+    ),
+    ("repair-not-sent", "what was asked for again is not sent"),
+    (
+        "wrong-piece-repaired",
+        "the piece after the one asked for is sent",
+    ),
+    (
+        "resend-begins-anew",
+        "a large sample sent again starts over with every burst",
+    ),
+    ("nack-frag-ignored", "requests for pieces are not read"),
+    (
+        "volatile-reader-gets-history",
+        "a volatile reader is sent what was kept for others",
+    ),
+    (
+        "late-joiner-gets-no-history",
+        "a late joiner begins with what comes next",
+    ),
+    (
+        "late-joiner-gets-too-few",
+        "a late joiner gets one sample too few",
+    ),
+    (
+        "gone-reader-not-forgotten",
+        "a reader that is gone still has to acknowledge",
+    ),
+    (
+        "gap-covers-the-next",
+        "a GAP covers the sample sent along with it",
+    ),
+    (
+        "heartbeat-begins-too-high",
+        "heartbeats leave out the oldest sample",
+    ),
+    (
+        "heartbeat-ends-too-low",
+        "heartbeats leave out the newest sample",
+    ),
+    // Discovery.
+    ("lease-never-ends", "the dead are never forgotten"),
+    ("lease-ends-too-early", "half a lease of silence ends it"),
+    ("lease-not-renewed", "traffic does not renew leases"),
+    ("lease-on-the-wrong-clock", "leases end by the wall clock"),
+    (
+        "announced-only-at-birth",
+        "announcements stop after the first burst",
+    ),
+    (
+        "endings-not-told",
+        "endpoints that are gone are not taken back",
+    ),
+    (
+        "endings-not-held",
+        "endings are forgotten while somebody may come back",
+    ),
+    (
+        "liveliness-not-asserted",
+        "automatic writers do not prove themselves alive",
+    ),
+    (
+        "answers-without-limit",
+        "strangers get more bytes than they sent, without limit",
+    ),
+    ("end-of-match-not-told", "a match ends without an event"),
+    (
+        "durability-not-compared",
+        "volatile writers match transient-local readers",
+    ),
+    // The runtime.
+    (
+        "local-reader-left-out",
+        "the first of several local readers gets nothing",
+    ),
+    (
+        "latches-one-too-few",
+        "local late joiners get one sample too few",
+    ),
+    (
+        "newest-makes-room",
+        "a full KEEP_LAST queue drops the newest",
+    ),
+    (
+        "overwritten-not-counted",
+        "overwritten samples are not counted",
+    ),
+    ("queue-without-limit", "KEEP_ALL queues grow without limit"),
+    (
+        "held-back-for-ever",
+        "nobody asks for samples held back by a full queue",
+    ),
+    (
+        "end-of-match-not-counted",
+        "the count of matches only grows",
+    ),
+    ("misfit-not-told", "incompatible policies are not reported"),
+    (
+        "earlier-deadline-ignored",
+        "a timer is never brought forward",
+    ),
+    (
+        "publishing-proves-no-life",
+        "a publish is no sign of life of the participant",
+    ),
+    (
+        "publish-times-out-late",
+        "a publish waits longer than max_blocking_time",
+    ),
+    (
+        "end-of-node-not-told",
+        "a node that is gone stays in the graph",
+    ),
+];
+
+/// What may happen to correct code at any time: refused memory and limits
+/// that are reached early, early wake-ups, hints that get lost.
+pub const MISHAPS: &[&str] = &[
+    "no-room-for-numbers",
+    "no-room-to-reorder",
+    "no-room-for-pieces",
+    "ready-queue-full-early",
+    "writer-full-early",
+    "candidates-full-early",
+    "burst-ends-early",
+    "little-memory-for-a-writer",
+    "memory-not-had-again",
+    "place-not-guessed",
+    "no-heartbeat-along",
+    "heartbeat-not-answered",
+    "acknowledgement-always-asked",
+    "nack-at-once",
+    "renewals-forgotten",
+    "woken-for-nothing",
+];
+
+/// The bug of that name.
+pub fn bug(name: &str) -> Option<&'static str> {
+    let found = BUGS.iter().find(|(known, _)| *known == name);
+    found.map(|(known, _)| *known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    fn collect(folder: &Path, names: &mut BTreeSet<String>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                collect(&path, names);
+            } else if path.extension().is_some_and(|e| e == "rs") && !path.ends_with("fault.rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let uses = text.split("fault!(\"").skip(1);
+                names.extend(uses.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())));
+            }
+        }
+    }
+
+    #[test]
+    fn every_fault_point_of_the_engine_is_listed_and_every_listed_one_exists() {
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut found = BTreeSet::new();
+        for name in ["rtps", "rmw"] {
+            collect(&crates.join(name).join("src"), &mut found);
+        }
+        let bugs = BUGS.iter().map(|(name, _)| *name);
+        let listed: BTreeSet<String> = bugs
+            .chain(MISHAPS.iter().copied())
+            .map(Into::into)
+            .collect();
+        assert_eq!(listed.len(), BUGS.len() + MISHAPS.len(), "a name twice");
+        assert_eq!(found, listed);
+    }
+
+    #[test]
+    fn normal_builds_have_no_fault_points() {
+        assert_eq!(pteros_rtps::fault::COMPILED, cfg!(feature = "faults"));
+        if !cfg!(feature = "faults") {
+            assert!(!pteros_rtps::fault::strikes("gap-ignored"));
+        }
+    }
+}

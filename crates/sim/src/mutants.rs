@@ -1,0 +1,83 @@
+//! Tests the tester: switches on one bug of the engine after the other, and
+//! says which seed noticed it by which invariant. What no seed notices is a
+//! hole in the simulator.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::faults::BUGS;
+use crate::plan::Options;
+use crate::run::{Outcome, run_guarded};
+
+/// What became of one bug.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// The bug's name.
+    pub name: &'static str,
+    /// What it does.
+    pub what: &'static str,
+    /// The run that noticed it, with the number of runs it took.
+    pub caught: Option<(Outcome, u64)>,
+    /// Simulated time until then.
+    pub simulated: Duration,
+}
+
+impl Verdict {
+    /// The invariant that noticed it, `I6`.
+    pub fn rule(&self) -> &str {
+        let violation = self.caught.as_ref().and_then(|(o, _)| o.violations.first());
+        let rule = violation.and_then(|v| v.split([' ', ':']).find(|w| w.starts_with('I')));
+        rule.unwrap_or("panic")
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let simulated = self.simulated.as_secs_f64();
+        match &self.caught {
+            Some((outcome, runs)) => write!(
+                f,
+                "caught  {:<30} by {:<4} at seed {:<4} after {runs:>3} runs, {simulated:>6.0} simulated s",
+                self.name,
+                self.rule(),
+                outcome.seed,
+            ),
+            None => write!(
+                f,
+                "MISSED  {:<30} {simulated:>6.0} simulated s: {}",
+                self.name, self.what
+            ),
+        }
+    }
+}
+
+/// Tries one bug with up to `seeds` seeds from `start` on.
+pub fn hunt(bug: (&'static str, &'static str), start: u64, seeds: u64, base: &Options) -> Verdict {
+    let options = Options {
+        bug: Some(bug.0),
+        ..base.clone()
+    };
+    let mut simulated = 0;
+    let mut caught = None;
+    for seed in (start..).take(usize::try_from(seeds).unwrap_or(usize::MAX)) {
+        let outcome = run_guarded(seed, &options);
+        simulated += outcome.simulated;
+        if !outcome.violations.is_empty() {
+            caught = Some((outcome, seed - start + 1));
+            break;
+        }
+    }
+    Verdict {
+        name: bug.0,
+        what: bug.1,
+        caught,
+        simulated: Duration::from_nanos(simulated),
+    }
+}
+
+/// The bugs whose name contains `part`.
+pub fn bugs_named(part: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    BUGS.iter()
+        .copied()
+        .filter(move |(name, _)| name.contains(part))
+}
