@@ -1,6 +1,7 @@
 //! ros2's `--qos-*` flags.
 
 use crate::dds_flags::DdsFlags;
+use crate::service_flags::ServiceFlags;
 use crate::values::{count, positive_seconds};
 use anyhow::{Result, bail};
 use clap::Args;
@@ -37,6 +38,8 @@ pub struct QosFlags {
     qos_liveliness_lease_duration_seconds: Option<Duration>,
     #[command(flatten)]
     dds: DdsFlags,
+    #[command(flatten)]
+    service: ServiceFlags,
 }
 
 impl QosFlags {
@@ -85,7 +88,7 @@ impl QosFlags {
             ),
             (Some(depth), _) => qos.history = HistoryPolicy::KeepLast(depth),
         }
-        let qos = self.dds.apply(qos)?;
+        let qos = self.service.apply(self.dds.apply(qos)?)?;
         qos.validate()?;
         Ok(qos)
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use pteros_rmw::env::Env;
 use pteros_rmw::flow::FlowController;
 use pteros_rmw::names::validate_enclave;
 use pteros_rmw::udp::SystemEnv;
-use pteros_rmw::{Core, CoreCounts, CoreOptions};
+use pteros_rmw::{Core, CoreCounts, CoreOptions, StoreOptions};
 
 use crate::args::Arguments;
 use crate::error::{ContextError, NodeError};
@@ -57,6 +58,15 @@ pub struct ContextOptions {
     /// What asynchronous publishers may be paced by, 64 at most; see
     /// [`PublisherOptions::asynchronous`](crate::PublisherOptions::asynchronous).
     pub flow_controllers: Vec<FlowController>,
+    /// The folder of the stores of transient and persistent publishers. Unset:
+    /// PTEROS_STORE_DIR, else ROS_HOME/store, else pteros/store in
+    /// XDG_STATE_HOME or ~/.local/state, if the environment is read; else
+    /// there is none.
+    pub store_folder: Option<PathBuf>,
+    /// The most bytes of samples in one store, PTEROS_STORE_BYTES; 256 MiB
+    /// unless set. Beyond it a store that keeps the last samples drops its
+    /// oldest, one that keeps all takes no new one and says so.
+    pub store_bytes_max: Option<u64>,
 }
 
 impl ContextOptions {
@@ -239,7 +249,12 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
     validate_enclave(&enclave)?;
     FlowController::validate(&options.flow_controllers)?;
     let (receive_bytes, send_bytes) = default.buffer_bytes;
+    let store_bytes = options.store_bytes_max.or(config.store_bytes);
     Ok(CoreOptions {
+        store: StoreOptions {
+            folder: options.store_folder.clone().or(config.store_folder),
+            bytes_max: store_bytes.unwrap_or(default.store.bytes_max),
+        },
         domain_id,
         local_only: range == DiscoveryRange::Localhost && static_peers.is_empty(),
         isolated: range == DiscoveryRange::Off,

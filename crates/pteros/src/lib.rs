@@ -41,6 +41,7 @@ mod payload_memory;
 mod publisher;
 mod publisher_group;
 mod sample;
+mod stored;
 mod subscription;
 mod timer;
 
@@ -54,7 +55,7 @@ pub use pteros_rmw::rtps::id::{Guid, VendorId};
 pub use pteros_rmw::rtps::qos::PolicyId;
 pub use pteros_rmw::sample::Path;
 pub use pteros_rmw::writer::WriterCounts;
-pub use pteros_rmw::{config, env, names, qos};
+pub use pteros_rmw::{config, env, names, qos, store};
 
 pub use context::{Context, ContextOptions};
 pub use dynamic::DynamicPublisher;

@@ -16,6 +16,7 @@ use pteros_rmw::graph::NodeKey;
 use pteros_rmw::instance::Keying;
 use pteros_rmw::names::{NameKind, dds_topic, node_path};
 use pteros_rmw::reader::Wants;
+use pteros_rmw::store::default_name;
 use pteros_rmw::{Core, EndpointSpec};
 
 use crate::args::{Arguments, node_identity, resolve_name};
@@ -304,6 +305,11 @@ impl Node {
         let mut spec = spec(&topic, ty, &options.qos, |qos| qos.to_endpoint())?;
         spec.group = options.group;
         let runtime = self.core.core();
+        let own_name = || {
+            let domain_id = runtime.options().domain_id;
+            default_name(domain_id, &self.fully_qualified_name(), &topic)
+        };
+        spec.store = Some(options.store.unwrap_or_else(own_name));
         let created = match &options.pace {
             Some(pace) => runtime.create_paced_writer(spec, pace),
             None => runtime.create_writer(spec),
@@ -607,5 +613,6 @@ fn spec(
         keying: ty.keying,
         lifecycle: qos.lifecycle(),
         group: None,
+        store: None,
     })
 }

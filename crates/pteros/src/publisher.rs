@@ -32,6 +32,7 @@ use crate::sample::wall_stamp;
 pub struct PublisherOptions {
     /// The QoS profile.
     pub qos: QosProfile,
+    pub(crate) store: Option<String>,
     pub(crate) on_event: Option<EventCallback>,
     pub(crate) pace: Option<Pace>,
     /// The group it is made in.
@@ -43,6 +44,7 @@ impl PublisherOptions {
     pub fn new(qos: impl Into<QosProfile>) -> Self {
         Self {
             qos: qos.into(),
+            store: None,
             on_event: None,
             pace: None,
             group: None,
@@ -85,6 +87,15 @@ impl PublisherOptions {
     /// ```
     pub fn asynchronous(mut self, pace: impl Into<Pace>) -> Self {
         self.pace = Some(pace.into());
+        self
+    }
+
+    /// Names the store of a transient or persistent publisher: whichever is
+    /// created next with that name goes on with it. Without it domain, node and
+    /// topic name the store, which suits a node that keeps its name. One store
+    /// serves one publisher at a time.
+    pub fn store(mut self, name: impl Into<String>) -> Self {
+        self.store = Some(name.into());
         self
     }
 

@@ -9,6 +9,7 @@
 
 use std::fmt;
 use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The variables that [`Config::from_variables`] looks at.
@@ -26,6 +27,11 @@ pub const VARIABLES: &[&str] = &[
     "PTEROS_LOCAL_FRAGMENT_BYTES",
     "PTEROS_RECEIVE_BUFFER_BYTES",
     "PTEROS_SEND_BUFFER_BYTES",
+    "PTEROS_STORE_DIR",
+    "PTEROS_STORE_BYTES",
+    "ROS_HOME",
+    "XDG_STATE_HOME",
+    "HOME",
 ];
 
 /// The highest domain whose ports fit below 65536 (RTPS 2.5 §9.6.1.1 with the
@@ -110,6 +116,12 @@ pub struct Config {
     pub receive_buffer_bytes: Option<usize>,
     /// `PTEROS_SEND_BUFFER_BYTES`: what is asked of the kernel per socket.
     pub send_buffer_bytes: Option<usize>,
+    /// Where transient and persistent publishers store: `PTEROS_STORE_DIR`, else
+    /// `store` in `ROS_HOME`, else `pteros/store` in `XDG_STATE_HOME` or
+    /// `~/.local/state`. `None` where none of them is set.
+    pub store_folder: Option<PathBuf>,
+    /// `PTEROS_STORE_BYTES`: the most bytes of samples in one store.
+    pub store_bytes: Option<u64>,
     /// `ROS_SECURITY_ENCLAVE_OVERRIDE`: the enclave, whatever the arguments
     /// say.
     pub enclave_override: Option<String>,
@@ -198,6 +210,10 @@ impl Config {
             .transpose()?;
         config.send_buffer_bytes = given("PTEROS_SEND_BUFFER_BYTES")
             .map(|given| buffer_bytes(&given))
+            .transpose()?;
+        config.store_folder = store_folder(|variable| given(variable).map(|g| g.value));
+        config.store_bytes = given("PTEROS_STORE_BYTES")
+            .map(|given| bytes_within(&given, STORE_BYTES).map(|bytes| bytes as u64))
             .transpose()?;
         Ok(config)
     }
@@ -411,6 +427,23 @@ fn interfaces(given: &Given) -> Result<Vec<InterfaceChoice>, ConfigError> {
 const FRAGMENT_BYTES: std::ops::RangeInclusive<usize> = 256..=65_000;
 const BUFFER_BYTES: std::ops::RangeInclusive<usize> = 4_096..=1 << 30;
 
+/// A store smaller than this holds next to nothing; all of it is in memory.
+const STORE_BYTES: std::ops::RangeInclusive<usize> = 4_096..=64 << 30;
+
+/// The first of these that is set. A relative XDG_STATE_HOME is ignored, as
+/// the XDG rules say.
+fn store_folder(given: impl Fn(&'static str) -> Option<String>) -> Option<PathBuf> {
+    let absolute = |folder: &PathBuf| folder.is_absolute();
+    given("PTEROS_STORE_DIR")
+        .map(PathBuf::from)
+        .or_else(|| given("ROS_HOME").map(|home| Path::new(&home).join("store")))
+        .or_else(|| {
+            let state = given("XDG_STATE_HOME").map(PathBuf::from).filter(absolute);
+            let state = state.or_else(|| Some(Path::new(&given("HOME")?).join(".local/state")))?;
+            Some(state.join("pteros/store"))
+        })
+}
+
 fn fragment_bytes(given: &Given) -> Result<u16, ConfigError> {
     bytes_within(given, FRAGMENT_BYTES).map(|bytes| bytes as u16)
 }
@@ -484,6 +517,8 @@ mod tests {
             ("PTEROS_LOCAL_FRAGMENT_BYTES", "32k"),
             ("PTEROS_RECEIVE_BUFFER_BYTES", "4 MiB"),
             ("PTEROS_SEND_BUFFER_BYTES", "212992"),
+            ("PTEROS_STORE_DIR", "/data/store"),
+            ("PTEROS_STORE_BYTES", "1M"),
         ])
         .unwrap();
         assert_eq!(config.domain_id, 42);
@@ -501,7 +536,31 @@ mod tests {
         assert_eq!(config.local_fragment_bytes, Some(32 * 1024));
         assert_eq!(config.receive_buffer_bytes, Some(4 << 20));
         assert_eq!(config.send_buffer_bytes, Some(212_992));
+        assert_eq!(config.store_folder, Some("/data/store".into()));
+        assert_eq!(config.store_bytes, Some(1 << 20));
         assert_eq!(config.warnings, []);
+    }
+
+    #[test]
+    fn stores_lie_in_the_users_state_folder_unless_told_otherwise() {
+        let folder = |variables: &[(&str, &str)]| config(variables).unwrap().store_folder;
+        let mut variables = vec![("HOME", "/h")];
+        assert_eq!(
+            folder(&variables),
+            Some("/h/.local/state/pteros/store".into())
+        );
+        variables.push(("XDG_STATE_HOME", "relative"));
+        assert_eq!(
+            folder(&variables),
+            Some("/h/.local/state/pteros/store".into())
+        );
+        variables[1] = ("XDG_STATE_HOME", "/state");
+        assert_eq!(folder(&variables), Some("/state/pteros/store".into()));
+        variables.push(("ROS_HOME", "/ros"));
+        assert_eq!(folder(&variables), Some("/ros/store".into()));
+        variables.push(("PTEROS_STORE_DIR", "mine"));
+        assert_eq!(folder(&variables), Some("mine".into()));
+        assert_eq!(folder(&[]), None);
     }
 
     #[test]
@@ -558,6 +617,7 @@ mod tests {
             ("PTEROS_FRAGMENT_BYTES", "66000"),
             ("PTEROS_FRAGMENT_BYTES", "tiny"),
             ("PTEROS_RECEIVE_BUFFER_BYTES", "5 GiB"),
+            ("PTEROS_STORE_BYTES", "10"),
         ] {
             let error = config(&[(variable, value)]).unwrap_err();
             assert_eq!((error.variable, error.value.as_str()), (variable, value));

@@ -19,6 +19,7 @@ use pteros_rtps::time::{Duration, Instant};
 
 use crate::deadline::Deadlines;
 use crate::driver::DriverState;
+use crate::durable::StoreOptions;
 use crate::env::{Env, GROUP, SocketPlan, Transport, multicast_port, unicast_port};
 use crate::error::OpenError;
 use crate::flow::{Flow, FlowController};
@@ -65,6 +66,8 @@ pub struct CoreOptions {
     /// What asynchronous writers may be paced by; see
     /// [`FlowController::validate`].
     pub flow_controllers: Vec<FlowController>,
+    /// Where publishers of durability transient and persistent store.
+    pub store: StoreOptions,
 }
 
 impl Default for CoreOptions {
@@ -84,6 +87,7 @@ impl Default for CoreOptions {
             // As Fast DDS in ROS 2.
             lease: Duration::from_secs(20),
             flow_controllers: Vec::new(),
+            store: StoreOptions::default(),
         }
     }
 }

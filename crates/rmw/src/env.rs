@@ -15,6 +15,7 @@ pub use pteros_rtps::time::{Duration, Instant, Timestamp};
 pub use crate::udp::SystemEnv;
 
 use crate::error::OpenError;
+use crate::store::{OnLoss, Store, StoreError, StoreSpec, StoredSample};
 
 /// Clock, seed and network of one process. Thread-safe; calls never block
 /// except [`Transport::wait`].
@@ -33,6 +34,19 @@ pub trait Env: Send + Sync + 'static {
     /// # Errors
     /// What could not be opened, and why; see [`OpenError`].
     fn open(&self, plan: &SocketPlan) -> Result<Opened, OpenError>;
+
+    /// Opens the store of a durable publisher; what it holds comes along,
+    /// oldest first. Blocks for the disk. A world without a disk has none.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    fn open_store(
+        &self,
+        _spec: StoreSpec,
+        _on_loss: OnLoss,
+    ) -> Result<(Store, Vec<StoredSample>), StoreError> {
+        Err(StoreError::NoDisk)
+    }
 
     /// Whether the process's helper thread looks after contexts that nobody
     /// spins. A simulation, which turns them itself, says no.

@@ -84,6 +84,9 @@ pub enum EndpointError {
         /// The names that would do.
         known: String,
     },
+    /// The store of a transient or persistent publisher cannot be used.
+    #[error(transparent)]
+    Store(#[from] pteros_store::StoreError),
     /// The publisher group does not take another publisher now.
     #[error(transparent)]
     Group(#[from] GroupError),

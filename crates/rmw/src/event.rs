@@ -71,6 +71,16 @@ pub enum EndpointEvent {
         /// How many so far.
         total: u64,
     },
+    /// Samples were published, but the store of a transient or persistent
+    /// writer has no room for them, or its disk refuses. Live traffic goes on.
+    NotStored {
+        /// Samples that will not be stored, so far.
+        total: u64,
+        /// Samples that still wait for the disk.
+        waiting: usize,
+        /// Why, with the file and the way out.
+        reason: String,
+    },
     /// Samples will never come (readers).
     SampleLost {
         /// How many so far.

@@ -1,16 +1,19 @@
-//! Where samples enter a subscription, whatever path they took: the owner is
-//! asked first, then the time filter, then the queue with its order. Where the
-//! topic has a key all that is per instance, see [`Instances`].
+//! Where samples enter a subscription, whatever path they took: whether they
+//! were had before, then the owner, then the time filter, then the queue with
+//! its order. Where the topic has a key all that is per instance, see
+//! [`Instances`].
 //!
 //! Policies that a subscription does not ask for have no judge here and cost
 //! one look at an empty option.
 
 use pteros_rtps::id::Guid;
 use pteros_rtps::qos::{DestinationOrder, EndpointQos};
+use pteros_rtps::seq::SampleIdentity;
 use pteros_rtps::time::Instant;
 
 use crate::coherent::{Batch, Sets};
 use crate::instance::{Instances, KeyHash, Totals};
+use crate::originals::Originals;
 use crate::ownership::Owners;
 use crate::sample::{Item, Popped, SampleQueue};
 use crate::separation::Separation;
@@ -21,6 +24,8 @@ pub(crate) struct Intake {
     pub(crate) owners: Option<Owners>,
     /// In place of queue and filter, where the topic has a key.
     pub(crate) instances: Option<Box<Instances>>,
+    /// Since a publisher matched whose samples outlive it.
+    pub(crate) originals: Option<Box<Originals>>,
     separation: Option<Separation>,
     /// Coherent sets, and the order within publishers.
     pub(crate) sets: Option<Box<Sets>>,
@@ -58,6 +63,7 @@ impl Intake {
             queue,
             owners: Owners::new(qos),
             instances: None,
+            originals: None,
             separation: Separation::new(qos),
             sets: None,
         }
@@ -142,6 +148,24 @@ impl Intake {
         Owners::new(qos).is_some()
             || Separation::new(qos).is_some()
             || qos.presentation.holds_samples()
+    }
+
+    /// Whether a sample was had in an earlier life of its publisher; if not, it
+    /// is from now on.
+    pub(crate) fn is_repeated(
+        &mut self,
+        writer: Guid,
+        sequence: i64,
+        original: Option<SampleIdentity>,
+    ) -> bool {
+        let originals = self.originals.as_mut();
+        originals.is_some_and(|originals| !originals.admits(writer, sequence, original))
+    }
+
+    /// As [`Intake::is_repeated`], of a sample of this process.
+    pub(crate) fn is_repeated_item(&mut self, item: &Item) -> bool {
+        let meta = &item.meta;
+        self.is_repeated(meta.publisher, meta.sequence, meta.original)
     }
 
     /// Takes in a sample; KEEP_LAST makes room for it. `alive` is asked only
@@ -266,6 +290,10 @@ impl Intake {
                 ..Totals::default()
             },
         }
+    }
+
+    pub(crate) fn repeated(&self) -> u64 {
+        self.originals.as_ref().map_or(0, |o| o.repeated)
     }
 
     pub(crate) fn outranked(&self) -> u64 {

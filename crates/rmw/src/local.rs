@@ -38,13 +38,16 @@ pub(crate) struct LocalRoute {
 }
 
 impl LocalRoute {
-    fn new(writer: &EndpointQos, reader: &Arc<ReaderEndpoint>) -> Self {
+    fn new(writer: &EndpointQos, reader: &Arc<ReaderEndpoint>, remembers: bool) -> Self {
         let wanted = &reader.data.qos;
         Self {
             reader: reader.clone(),
             reliable: writer.reliability == Reliability::Reliable
                 && wanted.reliability == Reliability::Reliable,
-            watched: !wanted.deadline.is_infinite() || has_manual_lease(writer) || reader.judges(),
+            watched: !wanted.deadline.is_infinite()
+                || has_manual_lease(writer)
+                || reader.judges()
+                || remembers,
         }
     }
 }
@@ -85,7 +88,8 @@ impl Core {
 
     fn join(&self, now: Instant, writer: &WriterEndpoint, reader: &Arc<ReaderEndpoint>) {
         self.introduce(now, writer, reader);
-        let route = LocalRoute::new(&writer.data.qos, reader);
+        let remembers = reader.note_durable(writer.guid(), &writer.data.qos);
+        let route = LocalRoute::new(&writer.data.qos, reader, remembers);
         let turn = writer.group.as_ref().map(|group| group.turn());
         // Under the writer's lock, so that no message falls between the
         // latched ones and the route.
@@ -202,6 +206,7 @@ impl Core {
             reception: self.env.wall(),
             sequence: state.machine.next_sequence().0,
             publisher: writer.guid(),
+            original: None,
             path: Path::IntraProcess,
         };
         let mut item = writer.item(now, Body::Serialized(Bytes::new()), meta, None);

@@ -18,6 +18,7 @@ use pteros_rtps::writer::{ReaderProxyConfig, Writer, WriterConfig};
 use crate::coherent::changes_publishers;
 use crate::core::Core;
 use crate::deadline::Machine;
+use crate::durable;
 use crate::error::{EndpointError, GroupError};
 use crate::flow::{FlowController, Place};
 use crate::instance::{Keying, Lifecycle};
@@ -47,10 +48,15 @@ pub struct EndpointSpec {
     pub lifecycle: Lifecycle,
     /// The group that a publisher is made in; its presentation holds then.
     pub group: Option<Arc<PublisherGroup>>,
+    /// Name of the store, where a publisher is transient or persistent. `None`:
+    /// named for domain and topic.
+    pub store: Option<String>,
 }
 
 impl Core {
-    /// Creates a writer, announces it and matches it with local readers.
+    /// Creates a writer, announces it and matches it with local readers. One
+    /// of durability transient or persistent begins with what its store holds,
+    /// and blocks until the disk has given it.
     ///
     /// # Errors
     /// See [`EndpointError`].
@@ -70,6 +76,7 @@ impl Core {
         if group.as_ref().is_some_and(|group| group.is_open()) {
             return Err(GroupError::SetOpen.into());
         }
+        let store = spec.store.clone();
         let mut data = self.endpoint_data(guid, spec);
         if let Some(group) = &group {
             data.group = Some(group.guid());
@@ -85,7 +92,7 @@ impl Core {
         });
         let controller = flow.and_then(|(at, _)| self.options.flow_controllers.get(at));
         let fragment_bytes_max = controller.map_or(u16::MAX, FlowController::fragment_bytes_max);
-        let config = WriterConfig {
+        let mut config = WriterConfig {
             fragment_size: pteros_rtps::writer::FragmentSize {
                 same_host: self
                     .options
@@ -97,6 +104,9 @@ impl Core {
             ..WriterConfig::new(guid, machine_qos(&data.qos, &keying))
         };
         let sample_bytes_max = config.limits.sample_bytes_max;
+        durable::widen(&mut config, self.options.store.bytes_max);
+        let events = Arc::default();
+        let (store, stored) = self.open_store(&data, store, &events)?.unzip();
         let machine = Writer::new(config);
         let mut writer = WriterEndpoint::new(
             data.clone(),
@@ -104,6 +114,7 @@ impl Core {
             sample_bytes_max,
             (&keying, lifecycle),
             group,
+            (events, store),
         );
         writer.place = place;
         let writer = Arc::new(writer);
@@ -111,6 +122,7 @@ impl Core {
             group.add(&writer)?;
         }
         let now = self.env.now();
+        writer.restore(now, self.env.wall(), stored.unwrap_or_default());
         let order = self.match_order.lock();
         let local: Vec<_> = {
             let mut table = self.table.write();
@@ -173,7 +185,8 @@ impl Core {
         Ok(reader)
     }
 
-    /// Removes a writer: peers and local readers are told.
+    /// Removes a writer: peers and local readers are told. Its store is closed,
+    /// which waits for the disk.
     pub fn remove_writer(&self, writer: &WriterEndpoint) {
         let guid = writer.guid();
         self.dispose_all(writer);
@@ -190,6 +203,7 @@ impl Core {
         drop(order);
         self.serve_participant(now);
         self.note_progress();
+        writer.close_store();
     }
 
     /// Removes a reader: peers and local writers are told.
@@ -338,6 +352,7 @@ impl Core {
                 vendor,
             };
             reader.note_writer(remote.guid, remote.qos.ownership_strength);
+            reader.note_durable(remote.guid, &remote.qos);
             self.begin_remote_sets(now, &reader, remote, vendor);
             reader.machine.lock().match_writer(now, proxy);
             let mut table = self.table.write();

@@ -317,6 +317,7 @@ fn meta(writer: &WriterEndpoint, state: &mut WriterState, source: Timestamp) -> 
         reception: source,
         sequence: state.machine.next_sequence().0,
         publisher: writer.guid(),
+        original: None,
         path: Path::IntraProcess,
     }
 }
@@ -345,14 +346,13 @@ fn change(
         payload: payload.clone(),
         kind: keyed.map_or(ChangeKind::Alive, |keyed| keyed.kind),
         source_timestamp: source,
-        related: None,
         key_hash: keyed.map(|keyed| keyed.info.key.0),
-        only_for: None,
         mark,
+        ..NewChange::default()
     }
 }
 
-/// Keeps the sample for local readers that come later.
+/// Keeps the sample for local readers that come later, and for later lives.
 fn latch(
     state: &mut WriterState,
     now: Instant,
@@ -362,6 +362,7 @@ fn latch(
     (meta, keyed, mark): (SampleMeta, Option<&Keyed>, Option<Box<Mark>>),
 ) {
     if writer.is_latching() {
+        writer.store_sample(&meta, keyed, &payload);
         let body = message
             .shared()
             .map_or(Body::Serialized(payload), Body::Shared);

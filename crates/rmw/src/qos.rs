@@ -9,15 +9,16 @@
 
 mod presets;
 pub mod report;
+mod service;
 mod words;
 
 use std::time::Duration;
 
 pub use pteros_msg::cdr::Representation;
 pub use pteros_rtps::qos::{
-    DestinationOrder, DurabilityService, Ownership, Presentation, ResourceLimits,
+    DestinationOrder, DurabilityService, History, Ownership, Presentation, ResourceLimits,
 };
-use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability, XCDR1, XCDR2};
+use pteros_rtps::qos::{Durability, EndpointQos, Liveliness, Reliability, XCDR1, XCDR2};
 use pteros_rtps::time::Duration as Span;
 
 use crate::instance::Lifecycle;
@@ -55,6 +56,13 @@ pub enum DurabilityPolicy {
     Volatile,
     /// They get what the living publisher keeps.
     TransientLocal,
+    /// Publishers: they also get what was stored before the publisher's
+    /// process ended, however it ended, once the publisher is created again.
+    /// Subscriptions: only such publishers match. ROS 2 has no word for it.
+    Transient,
+    /// As `Transient`, and what was stored outlives a power cut too: each batch
+    /// of samples is synced to the disk.
+    Persistent,
     /// DDS's own default: volatile.
     SystemDefault,
     /// Publishers: transient local. Subscriptions: transient local if every
@@ -145,10 +153,14 @@ pub struct QosProfile {
     /// From 1 to 63 the differentiated services code point that a publisher's
     /// datagrams carry (46: expedited forwarding). Else announced only.
     pub transport_priority: i32,
-    /// What a durability service would keep; announced only.
-    pub durability_service: DurabilityService,
+    /// What a transient or persistent publisher's store keeps. `None`: as much
+    /// as its history and resource limits say, and of instances that ended
+    /// nothing.
+    pub durability_service: Option<DurabilityService>,
     /// Whether a publisher that unregisters an instance, or is dropped,
-    /// disposes of it (types with a key). True by default.
+    /// disposes of it (types with a key). True by default. A transient or
+    /// persistent publisher that is dropped leaves its instances alone, for
+    /// they are to outlive it.
     pub autodispose_unregistered_instances: bool,
     /// How long a subscription keeps what was not taken of an instance that
     /// nobody writes any more, its end included. `None`: until taken.
@@ -210,7 +222,7 @@ impl Default for QosProfile {
             partition: Vec::new(),
             time_based_filter: Duration::ZERO,
             transport_priority: 0,
-            durability_service: DurabilityService::default(),
+            durability_service: None,
             autodispose_unregistered_instances: true,
             autopurge_nowriter_samples_delay: None,
             autopurge_disposed_samples_delay: None,
@@ -262,17 +274,13 @@ impl QosProfile {
                 DurabilityPolicy::TransientLocal | DurabilityPolicy::BestAvailable => {
                     Durability::TransientLocal
                 }
+                DurabilityPolicy::Transient => Durability::Transient,
+                DurabilityPolicy::Persistent => Durability::Persistent,
                 DurabilityPolicy::Volatile | DurabilityPolicy::SystemDefault => {
                     Durability::Volatile
                 }
             },
-            history: match self.history {
-                HistoryPolicy::KeepLast(depth) => {
-                    History::KeepLast(depth.clamp(1, DEPTH_MAX) as u32)
-                }
-                HistoryPolicy::KeepAll => History::KeepAll,
-                HistoryPolicy::SystemDefault => History::KeepLast(1),
-            },
+            history: wire_history(self.history),
             resource_limits: self.resource_limits,
             deadline: given_span(self.deadline),
             lifespan: given_span(self.lifespan),
@@ -294,7 +302,7 @@ impl QosProfile {
             partition: self.partition.clone(),
             time_based_filter: self.time_based_filter.into(),
             transport_priority: self.transport_priority,
-            durability_service: self.durability_service,
+            durability_service: self.settled_service(),
             representation: match self.representation {
                 None | Some(Representation::Xcdr1) => vec![XCDR1],
                 Some(Representation::Xcdr2) => vec![XCDR2],
@@ -314,9 +322,8 @@ impl QosProfile {
         }
     }
 
-    /// The profile that describes an announced endpoint. Durability above
-    /// transient local reads as transient local, for ROS 2 has no word for it;
-    /// a representation other than XCDR2 alone reads as not named.
+    /// The profile that describes an announced endpoint. A representation other
+    /// than XCDR2 alone reads as not named.
     pub fn from_endpoint(endpoint: &EndpointQos) -> Self {
         Self {
             history: match endpoint.history {
@@ -329,7 +336,9 @@ impl QosProfile {
             },
             durability: match endpoint.durability {
                 Durability::Volatile => DurabilityPolicy::Volatile,
-                _ => DurabilityPolicy::TransientLocal,
+                Durability::TransientLocal => DurabilityPolicy::TransientLocal,
+                Durability::Transient => DurabilityPolicy::Transient,
+                Durability::Persistent => DurabilityPolicy::Persistent,
             },
             deadline: endpoint.deadline.to_std(),
             lifespan: endpoint.lifespan.to_std(),
@@ -350,7 +359,7 @@ impl QosProfile {
             partition: endpoint.partition.clone(),
             time_based_filter: endpoint.time_based_filter.to_std().unwrap_or(Duration::MAX),
             transport_priority: endpoint.transport_priority,
-            durability_service: endpoint.durability_service,
+            durability_service: service::announced(endpoint),
             autodispose_unregistered_instances: true,
             autopurge_nowriter_samples_delay: None,
             autopurge_disposed_samples_delay: None,
@@ -404,6 +413,7 @@ impl QosProfile {
     /// is the error.
     pub fn validate(&self) -> Result<(), QosError> {
         self.validate_history()?;
+        self.validate_service()?;
         if let (Some(period), filter) = (given(self.deadline), self.time_based_filter)
             && period < filter
         {
@@ -524,6 +534,14 @@ impl QosProfile {
                 way_out: "announce less, and publish the rest on a topic".into(),
             }),
         }
+    }
+}
+
+fn wire_history(history: HistoryPolicy) -> History {
+    match history {
+        HistoryPolicy::KeepLast(depth) => History::KeepLast(depth.clamp(1, DEPTH_MAX) as u32),
+        HistoryPolicy::KeepAll => History::KeepAll,
+        HistoryPolicy::SystemDefault => History::KeepLast(1),
     }
 }
 

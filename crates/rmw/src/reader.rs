@@ -12,6 +12,7 @@ use parking_lot::{Mutex, MutexGuard};
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::{CacheChange, ChangeKind};
 use pteros_rtps::id::Guid;
+use pteros_rtps::qos::{Durability, EndpointQos};
 use pteros_rtps::reader::{Reader, ReaderEvent};
 use pteros_rtps::time::{Instant, Timestamp};
 
@@ -57,6 +58,8 @@ pub struct ReaderCounts {
     /// Coherent sets dropped whole: a sample of them never came, or they were
     /// larger than the queue. Their samples that did come count as lost.
     pub incomplete_sets: u64,
+    /// Samples of a durable publisher's earlier life that had come before.
+    pub repeated: u64,
 }
 
 /// A reader as the runtime knows it.
@@ -171,6 +174,7 @@ impl ReaderEndpoint {
             rejected: totals.rejected,
             purged: totals.purged,
             incomplete_sets: sets.map_or(0, |sets| sets.incomplete),
+            repeated: intake.repeated(),
         }
     }
 
@@ -212,6 +216,9 @@ impl ReaderEndpoint {
             return;
         }
         let mut intake = self.intake.lock();
+        if intake.is_repeated_item(&item) {
+            return;
+        }
         let key = item.instance.as_ref().map(|keyed| &keyed.info.key);
         if may_refuse && !item.is_end() && intake.is_full_for(key) {
             drop(intake);
@@ -261,12 +268,30 @@ impl ReaderEndpoint {
         }
     }
 
+    /// A publisher matched; what it brings from an earlier life may have been
+    /// had. Returns whether that is looked at.
+    pub(crate) fn note_durable(&self, writer: Guid, qos: &EndpointQos) -> bool {
+        let looked_at = qos.durability >= Durability::Transient
+            && self.data.qos.durability != Durability::Volatile;
+        if looked_at {
+            let mut intake = self.intake.lock();
+            intake
+                .originals
+                .get_or_insert_default()
+                .note_durable(writer);
+        }
+        looked_at
+    }
+
     /// A publisher is gone, and all it wrote has been handed over or is held
     /// back.
     pub(crate) fn forget_writer(&self, now: Instant, writer: Guid, wall: Timestamp) {
         let mut intake = self.intake.lock();
         if let Some(owners) = &mut intake.owners {
             owners.forget(writer);
+        }
+        if let Some(originals) = &mut intake.originals {
+            originals.forget_durable(writer);
         }
         let ends = self.end_writing(&mut intake, now, writer, wall);
         drop(intake);
@@ -291,6 +316,7 @@ impl ReaderEndpoint {
             reception: wall,
             sequence: 0,
             publisher: writer,
+            original: None,
             path: match writer.prefix == self.data.guid.prefix {
                 true => Path::IntraProcess,
                 false => Path::Network,
@@ -356,9 +382,19 @@ impl ReaderEndpoint {
         wall: Timestamp,
         arrived: &mut Arrived,
     ) {
+        let original = change.original;
+        if intake.is_repeated(change.writer, change.sequence.0, original) {
+            return;
+        }
         for item in self.items_of(change, wall, arrived).into_iter().flatten() {
             arrived.note(enter(intake, now, machine, item));
         }
+    }
+
+    /// Whether a change brings what was had in an earlier life of its writer.
+    pub(crate) fn is_repeated(&self, change: &CacheChange) -> bool {
+        let mut intake = self.intake.lock();
+        intake.is_repeated(change.writer, change.sequence.0, change.original)
     }
 
     /// What a change of the network is to the application: a sample, the end of
@@ -369,6 +405,14 @@ impl ReaderEndpoint {
         wall: Timestamp,
         arrived: &mut Arrived,
     ) -> [Option<Item>; 2] {
+        let meta = SampleMeta {
+            source: change.source_timestamp,
+            reception: wall,
+            sequence: change.sequence.0,
+            publisher: change.writer,
+            original: change.original,
+            path: Path::Network,
+        };
         let mut instance = None;
         match &self.key {
             None if change.kind != ChangeKind::Alive => return [None, None],
@@ -383,13 +427,7 @@ impl ReaderEndpoint {
         }
         let mut item = Item {
             body: Body::Serialized(change.payload),
-            meta: SampleMeta {
-                source: change.source_timestamp,
-                reception: wall,
-                sequence: change.sequence.0,
-                publisher: change.writer,
-                path: Path::Network,
-            },
+            meta,
             expires_at: change.expires_at,
             instance,
             mark: change.mark,

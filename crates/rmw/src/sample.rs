@@ -10,6 +10,7 @@ use pteros_rtps::history::ChangeKind;
 use pteros_rtps::id::Guid;
 use pteros_rtps::mark::Mark;
 use pteros_rtps::qos::{EndpointQos, History, ResourceLimits};
+use pteros_rtps::seq::SampleIdentity;
 use pteros_rtps::time::{Instant, Timestamp};
 
 use crate::instance::Keyed;
@@ -57,6 +58,9 @@ pub struct SampleMeta {
     pub sequence: i64,
     /// Who published it.
     pub publisher: Guid,
+    /// Which sample it was when it was first published, if that was in an
+    /// earlier life of the publisher.
+    pub original: Option<SampleIdentity>,
     /// How it came.
     pub path: Path,
 }
@@ -271,6 +275,7 @@ pub(crate) mod tests {
                 reception: Timestamp::from_nanos(0),
                 sequence: n,
                 publisher: GuidPrefix([writer; 12]).with(id),
+                original: None,
                 path: Path::Network,
             },
             expires_at: Instant::FAR_FUTURE,

@@ -1,4 +1,4 @@
-//! The real world: the machine's clocks and UDP sockets as an [`Env`].
+//! The real world: the machine's clocks, disk and UDP sockets as an [`Env`].
 //!
 //! Two sockets serve a participant: one unicast socket for discovery and data
 //! alike, and one that listens to the domain's discovery group.
@@ -17,6 +17,7 @@ use crate::env::{
     Env, GROUP, Opened, Received, SocketPlan, Transport, multicast_port, unicast_port,
 };
 use crate::error::OpenError;
+use crate::store::{OnLoss, Store, StoreError, StoreSpec, StoredSample};
 
 /// Highest participant index tried, as in other stacks. Of domain 232 only the
 /// first 63 have ports.
@@ -112,6 +113,14 @@ impl Env for SystemEnv {
             multicast: group,
             advice,
         })
+    }
+
+    fn open_store(
+        &self,
+        spec: StoreSpec,
+        on_loss: OnLoss,
+    ) -> Result<(Store, Vec<StoredSample>), StoreError> {
+        Store::open(spec, self.wall().as_nanos(), on_loss)
     }
 }
 

@@ -20,12 +20,14 @@ use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::{Instant, Timestamp};
 use pteros_rtps::writer::{Writer, WriterEvent};
 
+use crate::durable;
 use crate::event::{EndpointEvent, Events};
 use crate::flow::Place;
 use crate::instance::{KeyHash, KeyReader, Keying, Lifecycle, Registry};
 use crate::latch::Latch;
 use crate::local::{LocalRoute, has_manual_lease};
 use crate::publisher_group::PublisherGroup;
+use crate::store::Store;
 
 /// A message on its way out: made into whichever form a reader needs, each at
 /// most once.
@@ -100,6 +102,8 @@ pub struct WriterEndpoint {
     pub(crate) group: Option<Arc<PublisherGroup>>,
     /// What happens to it.
     pub events: Arc<Events>,
+    /// Where its samples outlive it.
+    pub(crate) store: Option<Store>,
     published: AtomicU64,
     serialized: AtomicU64,
     delivered_locally: AtomicU64,
@@ -123,9 +127,13 @@ impl WriterEndpoint {
         sample_bytes_max: usize,
         keying: (&Keying, Lifecycle),
         group: Option<Arc<PublisherGroup>>,
+        (events, store): (Arc<Events>, Option<Store>),
     ) -> Self {
         let key = keying.0.reader();
-        let latched = Latch::new(&data.qos, key.is_some());
+        let latched = match store {
+            None => Latch::new(&data.qos, key.is_some()),
+            Some(_) => Latch::new(&durable::late_joiners_qos(&data.qos), key.is_some()),
+        };
         let registry = key.map(|key| Box::new(Registry::new(key.clone(), &data.qos)));
         let by_source = data.qos.destination_order == DestinationOrder::BySource;
         let stamped = by_source.then_some(Timestamp::from_nanos(i64::MIN));
@@ -148,7 +156,8 @@ impl WriterEndpoint {
             local: ArcSwap::default(),
             remote: AtomicUsize::new(0),
             group,
-            events: Arc::default(),
+            events,
+            store,
             published: AtomicU64::new(0),
             serialized: AtomicU64::new(0),
             delivered_locally: AtomicU64::new(0),

@@ -61,6 +61,7 @@ pub(crate) struct SampleHead {
     pub related: Option<SampleIdentity>,
     /// A peer may send it with the first fragment alone.
     pub mark: Option<Box<Mark>>,
+    pub original: Option<SampleIdentity>,
 }
 
 /// Consecutive fragments as one DATA_FRAG carries them.
@@ -221,8 +222,8 @@ impl Defragmenter {
             }
             Err(_) if fault!("no-room-for-pieces") => return Assembly::NoRoom,
             Err(at) => match self.begin(at, head, fragments) {
-                Ok(at) => at,
-                Err(refused) => return refused,
+                Some(at) => at,
+                None => return Assembly::NoRoom,
             },
         };
         let Some(partial) = self.partials.get_mut(at) else {
@@ -246,23 +247,18 @@ impl Defragmenter {
         Assembly::Whole(head, payload)
     }
 
-    /// Makes room for a new sample in pieces; the place it then has.
-    fn begin(
-        &mut self,
-        at: usize,
-        head: SampleHead,
-        fragments: &Fragments<'_>,
-    ) -> Result<usize, Assembly> {
+    /// Makes room for a new sample in pieces; the place it then has; `None` if there is none.
+    fn begin(&mut self, at: usize, head: SampleHead, fragments: &Fragments<'_>) -> Option<usize> {
         let size = usize::try_from(fragments.sample_size).unwrap_or(usize::MAX);
         let mut at = at;
         while self.partials.len() >= self.limits.samples_max
             || self.promised_bytes().saturating_add(size) > self.limits.bytes_max
         {
             match (self.reliable, self.partials.is_empty()) {
-                (_, true) => return Err(Assembly::NoRoom),
-                (true, _) if at == self.partials.len() => return Err(Assembly::NoRoom),
+                (_, true) => return None,
+                (true, _) if at == self.partials.len() => return None,
                 (true, _) => self.discard(self.partials.len() - 1),
-                (false, _) if at == 0 => return Err(Assembly::NoRoom),
+                (false, _) if at == 0 => return None,
                 (false, _) => {
                     self.discard(0);
                     at -= 1;
@@ -284,7 +280,7 @@ impl Defragmenter {
                 buffer,
             },
         );
-        Ok(at)
+        Some(at)
     }
 
     /// The last payload's memory, if it is large enough and nobody reads it.
@@ -421,6 +417,7 @@ mod tests {
             key_hash: None,
             related: None,
             mark: None,
+            original: None,
         }
     }
 

@@ -60,6 +60,9 @@ pub struct CacheChange {
     pub key_hash: Option<[u8; 16]>,
     /// The request this replies to, or the reply's own relation (DDS-RPC).
     pub related: Option<SampleIdentity>,
+    /// The sample as it was first written, if this writer did not first write
+    /// it (RTPS 2.5 §8.7.9): two changes of one original are one sample.
+    pub original: Option<SampleIdentity>,
     /// When its lifespan ends; [`Instant::FAR_FUTURE`] if never. Counted from
     /// reception, so wall clocks that differ do no harm.
     pub expires_at: Instant,
@@ -77,6 +80,7 @@ pub(crate) struct Change {
     pub source_timestamp: Option<Timestamp>,
     pub related: Option<SampleIdentity>,
     pub key_hash: Option<[u8; 16]>,
+    pub original: Option<SampleIdentity>,
     /// The only reader it is meant for.
     pub only_for: Option<Guid>,
     /// When its lifespan ends.
@@ -277,6 +281,7 @@ mod tests {
             source_timestamp: None,
             related: None,
             key_hash: None,
+            original: None,
             only_for: None,
             expires_at: Instant::FAR_FUTURE,
             mark: None,

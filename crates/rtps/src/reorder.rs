@@ -116,6 +116,7 @@ mod tests {
             key_only: false,
             key_hash: None,
             related: None,
+            original: None,
             expires_at: Instant::FAR_FUTURE,
             mark: None,
         }

@@ -233,6 +233,39 @@ fn data_with_inline_qos_in_both_forms_of_the_related_sample() {
 }
 
 #[test]
+fn a_restored_sample_names_the_one_it_was() {
+    let original = SampleIdentity {
+        writer: PEER.with(WRITER),
+        sequence: SequenceNumber((1 << 32) + 5),
+    };
+    let head = DataHead {
+        reader: EntityId::UNKNOWN,
+        writer: WRITER,
+        sequence: SequenceNumber(1),
+        inline_qos: InlineQosHead {
+            original: Some(original),
+            ..InlineQosHead::NONE
+        },
+        key_only: false,
+    };
+    let mut outbox = Outbox::new();
+    let mut builder = outbox.begin(OWN, &route(), 1400);
+    assert!(builder.data(&head, &Bytes::from_static(&[0, 1, 0, 0])));
+    assert!(builder.finish());
+    let datagram = outbox.iter().next().unwrap().to_vec();
+    let expected = hex("15 07 3800 0000 1000 00000000 00000603 00000000 01000000
+        6100 1800 a1a1a1a1a1a1a1a1a1a1a1a1 00000603 01000000 05000000
+        0100 0000
+        00010000");
+    assert_eq!(&datagram[20..], expected);
+    let Ok(Submessage::Data(data)) = parse(&expected) else {
+        panic!("a DATA");
+    };
+    assert_eq!(data.inline_qos.original_writer_info(), Some(original));
+    assert_eq!(data.inline_qos.related_sample_identity(), None);
+}
+
+#[test]
 fn a_disposal_carries_status_and_key_hash() {
     let head = DataHead {
         writer: EntityId::SPDP_WRITER,

@@ -3,16 +3,15 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use thiserror::Error;
 
 /// What went wrong with a store. Nothing is ever deleted because of it.
-#[derive(Clone, Debug, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum StoreError {
     /// No folder is known to put stores into.
     #[error(
-        "no folder for the stores of durable publishers: none of PTEROS_STORE_DIR, ROS_HOME, XDG_STATE_HOME and HOME is set; set PTEROS_STORE_DIR to a folder"
+        "durability transient and persistent need a folder for the store, and none of PTEROS_STORE_DIR, ROS_HOME, XDG_STATE_HOME and HOME is set or read; set PTEROS_STORE_DIR or the context's `store_folder`"
     )]
     NoFolder,
     /// The name cannot be a file's.
@@ -24,14 +23,16 @@ pub enum StoreError {
         reason: &'static str,
     },
     /// The folder or file cannot be made, read or written.
-    #[error("store {path}: {verb}: {source}; {way_out}", path = path.display())]
+    #[error("store {path}: {verb}: {reason}; {way_out}", path = path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
         /// What was tried.
         verb: &'static str,
         /// The system's word.
-        source: Arc<io::Error>,
+        reason: String,
+        /// Its kind.
+        kind: io::ErrorKind,
         /// What to do.
         way_out: &'static str,
     },
@@ -97,7 +98,7 @@ pub enum StoreError {
     },
     /// The process has no thread for storing.
     #[error("start the storing thread: {0}")]
-    Thread(Arc<io::Error>),
+    Thread(String),
     /// A simulated world has no disk.
     #[error("durability transient and persistent need a disk, and this environment has none")]
     NoDisk,

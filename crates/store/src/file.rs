@@ -7,7 +7,6 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use redb::backends::FileBackend;
 use redb::{
@@ -155,7 +154,7 @@ impl StoreFile {
                 }
                 Err(no_room) => refused.push(no_room),
             }
-            if sample.status.is_end() {
+            if sample.disposed {
                 leaving.extend(self.index.clean_up(sample.ended_nanos));
             }
         }
@@ -408,7 +407,8 @@ pub(crate) fn io_error(
     StoreError::Io {
         path: path.to_owned(),
         verb,
-        source: Arc::new(source),
+        reason: source.to_string(),
+        kind: source.kind(),
         way_out,
     }
 }

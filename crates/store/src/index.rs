@@ -111,7 +111,7 @@ impl Index {
         self.bytes = self.bytes.saturating_add(sample.weight());
         let instance = self.instances.entry(key).or_default();
         instance.numbers.push_back(number);
-        instance.ended_nanos = sample.status.is_end().then_some(sample.ended_nanos);
+        instance.ended_nanos = sample.disposed.then_some(sample.ended_nanos);
     }
 
     /// Removes all instances whose end is older than the clean-up delay.
@@ -182,10 +182,10 @@ impl Index {
 mod tests {
     use super::*;
     use crate::retention::Depth;
-    use crate::sample::{Origin, Status};
+    use crate::sample::Origin;
     use bytes::Bytes;
 
-    fn sample(key: u8, status: Status, ended_nanos: i64) -> StoredSample {
+    fn sample(key: u8, disposed: bool, ended_nanos: i64) -> StoredSample {
         StoredSample {
             origin: Origin {
                 writer: [1; 16],
@@ -193,14 +193,14 @@ mod tests {
             },
             source_nanos: None,
             key_hash: (key > 0).then_some([key; 16]),
-            status,
+            disposed,
             ended_nanos,
             payload: Bytes::from_static(&[0; 43]),
         }
     }
 
     fn of(key: u8) -> StoredSample {
-        sample(key, Status::ALIVE, 0)
+        sample(key, false, 0)
     }
 
     fn index(depth: Depth, change: impl FnOnce(&mut Retention)) -> Index {
@@ -266,14 +266,9 @@ mod tests {
     #[test]
     fn an_instance_that_ended_is_cleaned_up_after_its_delay_unless_it_came_back() {
         let mut index = index(Depth::KeepAll, |r| r.cleanup_nanos = 100);
-        for (number, s) in [
-            of(1),
-            sample(1, Status::DISPOSED, 1_000),
-            sample(2, Status::UNREGISTERED, 1_000),
-            of(2),
-        ]
-        .iter()
-        .enumerate()
+        for (number, s) in [of(1), sample(1, true, 1_000), sample(2, true, 1_000), of(2)]
+            .iter()
+            .enumerate()
         {
             index.admit(number as u64, s).unwrap();
         }
@@ -281,7 +276,7 @@ mod tests {
         assert_eq!(index.clean_up(1_100), [0, 1]);
         assert_eq!(index.len(), 2);
         index.retention.cleanup_nanos = -1;
-        index.admit(4, &sample(2, Status::DISPOSED, 0)).unwrap();
+        index.admit(4, &sample(2, true, 0)).unwrap();
         assert!(index.clean_up(i64::MAX).is_empty());
     }
 

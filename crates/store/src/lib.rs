@@ -22,5 +22,5 @@ pub use error::StoreError;
 pub use file::{Contents, read};
 pub use location::{FILE_EXTENSION, Listed, NAME_BYTES_MAX, clear, default_name, file_name, list};
 pub use retention::{BYTES_MAX_DEFAULT, Depth, Retention, SAMPLES_MAX_DEFAULT};
-pub use sample::{Origin, Status, StoredSample};
-pub use store::{Loss, Safety, Store, StoreCounts, StoreSpec, WAITING_BYTES_MAX};
+pub use sample::{Origin, StoredSample};
+pub use store::{Loss, OnLoss, Safety, Store, StoreCounts, StoreSpec, WAITING_BYTES_MAX};

@@ -6,16 +6,17 @@
 //! | origin writer  | origin no. | source ns  | ended ns  | flags  | key hash| payload
 //! +----------------+------------+------------+-----------+--------+---------+------...
 //! ```
-//! Numbers are little endian; flags: 1 disposed, 2 unregistered, 4 has a
-//! source time, 8 has a key.
+//! Numbers are little endian; flags: 1 disposed, 2 has a source time, 4 has a
+//! key.
 
 use bytes::Bytes;
 
 /// Bytes before the payload; also what a sample counts for besides it.
 pub(crate) const HEAD_BYTES: usize = 57;
 
-const HAS_SOURCE: u8 = 4;
-const HAS_KEY: u8 = 8;
+const DISPOSED: u8 = 1;
+const HAS_SOURCE: u8 = 2;
+const HAS_KEY: u8 = 4;
 
 /// Who first wrote a sample, and which of its samples it was.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -24,25 +25,6 @@ pub struct Origin {
     pub writer: [u8; 16],
     /// Its sequence number.
     pub sequence: i64,
-}
-
-/// What a sample says about its instance: the bits of RTPS's StatusInfo
-/// (RTPS 2.5 §9.6.4.9).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Status(pub u8);
-
-impl Status {
-    /// The instance lives.
-    pub const ALIVE: Self = Self(0);
-    /// The instance is gone.
-    pub const DISPOSED: Self = Self(1);
-    /// The writer no longer writes it.
-    pub const UNREGISTERED: Self = Self(2);
-
-    /// Whether the instance ended.
-    pub const fn is_end(self) -> bool {
-        self.0 & 3 != 0
-    }
 }
 
 /// A sample to be kept.
@@ -54,9 +36,9 @@ pub struct StoredSample {
     pub source_nanos: Option<i64>,
     /// The instance, on keyed topics.
     pub key_hash: Option<[u8; 16]>,
-    /// What it says about its instance.
-    pub status: Status,
-    /// For an end: the wall clock's time, nanoseconds since 1970, from which
+    /// No sample: its instance was disposed of.
+    pub disposed: bool,
+    /// Where it was: the wall clock's time, nanoseconds since 1970, from which
     /// the clean-up delay counts. Else of no meaning.
     pub ended_nanos: i64,
     /// The serialized sample with its encapsulation header.
@@ -70,7 +52,7 @@ impl StoredSample {
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut flags = self.status.0 & 3;
+        let mut flags = u8::from(self.disposed);
         if self.source_nanos.is_some() {
             flags |= HAS_SOURCE;
         }
@@ -103,7 +85,7 @@ impl StoredSample {
             },
             source_nanos: (flags & HAS_SOURCE != 0).then(|| i64::from_le_bytes(*source)),
             key_hash: (flags & HAS_KEY != 0).then_some(*key),
-            status: Status(flags & 3),
+            disposed: flags & DISPOSED != 0,
             ended_nanos: i64::from_le_bytes(*ended),
             payload: Bytes::copy_from_slice(payload),
         })
@@ -123,14 +105,14 @@ mod tests {
             },
             source_nanos: None,
             key_hash: None,
-            status: Status::ALIVE,
+            disposed: false,
             ended_nanos: 0,
             payload: Bytes::from_static(b"abc"),
         };
         let ended = StoredSample {
             source_nanos: Some(-5),
             key_hash: Some([9; 16]),
-            status: Status(3),
+            disposed: true,
             ended_nanos: i64::MAX,
             payload: Bytes::new(),
             ..plain.clone()

@@ -78,6 +78,9 @@ pub struct Loss {
     pub reason: String,
 }
 
+/// Whoever is told of losses.
+pub type OnLoss = Box<dyn Fn(Loss) + Send + Sync>;
+
 /// Totals of a store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StoreCounts {
@@ -112,7 +115,7 @@ pub(crate) struct Inner {
     done: Condvar,
     /// Held while a batch is written; `None` when it has to be opened anew.
     file: Mutex<Option<StoreFile>>,
-    on_loss: Box<dyn Fn(Loss) + Send + Sync>,
+    on_loss: OnLoss,
 }
 
 impl fmt::Debug for Inner {
@@ -146,10 +149,10 @@ impl Store {
     pub fn open(
         spec: StoreSpec,
         wall_nanos: i64,
-        on_loss: impl Fn(Loss) + Send + Sync + 'static,
+        on_loss: OnLoss,
     ) -> Result<(Self, Vec<StoredSample>), StoreError> {
         file_name(&spec.name)?;
-        let storing = Storing::of_process().map_err(|e| StoreError::Thread(Arc::new(e)))?;
+        let storing = Storing::of_process().map_err(|e| StoreError::Thread(e.to_string()))?;
         let (file, samples) = StoreFile::open(&spec, wall_nanos)?;
         let mut waiting = Waiting::default();
         waiting.counts.kept = file.samples();
@@ -160,7 +163,7 @@ impl Store {
             waiting: Mutex::new(waiting),
             done: Condvar::new(),
             file: Mutex::new(Some(file)),
-            on_loss: Box::new(on_loss),
+            on_loss,
         });
         Ok((Self { inner }, samples))
     }

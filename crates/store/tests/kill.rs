@@ -13,9 +13,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use bytes::Bytes;
-use pteros_store::{
-    Depth, Origin, Retention, Safety, Status, Store, StoreSpec, StoredSample, read,
-};
+use pteros_store::{Depth, Origin, Retention, Safety, Store, StoreSpec, StoredSample, read};
 
 const FOLDER: &str = "PTEROS_TEST_STORE_FOLDER";
 const SAFETY: &str = "PTEROS_TEST_STORE_SAFETY";
@@ -45,7 +43,7 @@ fn sample(sequence: i64) -> StoredSample {
         },
         source_nanos: None,
         key_hash: None,
-        status: Status::ALIVE,
+        disposed: false,
         ended_nanos: 0,
         payload: Bytes::from(vec![sequence as u8; bytes]),
     }
@@ -61,7 +59,7 @@ fn the_process_that_is_killed() {
         true => Safety::Disk,
         false => Safety::Process,
     };
-    let (store, found) = Store::open(spec(folder.into(), safety), 0, |_| {}).unwrap();
+    let (store, found) = Store::open(spec(folder.into(), safety), 0, Box::new(|_| {})).unwrap();
     let first = found.last().map_or(1, |last| last.origin.sequence + 1);
     println!("\nopen");
     for n in first.. {

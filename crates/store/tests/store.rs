@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use pteros_store::{
-    Depth, Loss, Origin, Retention, Safety, Status, Store, StoreError, StoreSpec, StoredSample,
-    clear, list, read,
+    Depth, Loss, Origin, Retention, Safety, Store, StoreError, StoreSpec, StoredSample, clear,
+    list, read,
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -43,19 +43,21 @@ fn sample(sequence: i64, bytes: usize) -> StoredSample {
         },
         source_nanos: Some(sequence * 10),
         key_hash: None,
-        status: Status::ALIVE,
+        disposed: false,
         ended_nanos: 0,
         payload: Bytes::from(vec![sequence as u8; bytes]),
     }
 }
 
 fn open(spec: &StoreSpec) -> (Store, Vec<i64>) {
-    let (store, samples) = Store::open(spec.clone(), 0, |_| {}).unwrap();
+    let (store, samples) = Store::open(spec.clone(), 0, Box::new(|_| {})).unwrap();
     (store, numbers(&samples))
 }
 
 fn refusal(spec: &StoreSpec) -> StoreError {
-    Store::open(spec.clone(), 0, |_| {}).map(drop).unwrap_err()
+    Store::open(spec.clone(), 0, Box::new(|_| {}))
+        .map(drop)
+        .unwrap_err()
 }
 
 fn numbers(samples: &[StoredSample]) -> Vec<i64> {
@@ -74,7 +76,7 @@ fn what_was_put_is_there_after_closing_in_order_and_no_more_than_the_depth() {
     assert_eq!(store.counts().kept, 3);
     store.put(sample(8, 100));
     drop(store);
-    let (store, samples) = Store::open(spec.clone(), 0, |_| {}).unwrap();
+    let (store, samples) = Store::open(spec.clone(), 0, Box::new(|_| {})).unwrap();
     assert_eq!(numbers(&samples), [6, 7, 8]);
     assert_eq!(samples[2], sample(8, 100));
     drop(store);
@@ -202,7 +204,7 @@ fn whatever_byte_of_the_file_is_changed_no_sample_comes_back_wrong() {
         let mut bad = good.clone();
         bad[at] ^= 0x55;
         fs::write(spec.path(), &bad).unwrap();
-        match Store::open(spec.clone(), 0, |_| {}) {
+        match Store::open(spec.clone(), 0, Box::new(|_| {})) {
             Ok((_, samples)) => {
                 // A commit that is in doubt may be undone, never mixed up.
                 assert!(whole.starts_with(&samples), "byte {at}");
@@ -228,8 +230,12 @@ fn a_full_keep_all_store_tells_and_keeps_what_it_has() {
     spec.retention.samples_max = 2;
     let losses: Arc<Mutex<Vec<Loss>>> = Arc::default();
     let told = losses.clone();
-    let (store, _) =
-        Store::open(spec.clone(), 0, move |loss| told.lock().unwrap().push(loss)).unwrap();
+    let (store, _) = Store::open(
+        spec.clone(),
+        0,
+        Box::new(move |loss| told.lock().unwrap().push(loss)),
+    )
+    .unwrap();
     for n in 1..=4 {
         store.put(sample(n, 10));
     }
@@ -266,7 +272,12 @@ fn a_disk_that_is_full_is_told_once_and_what_was_stored_stays() {
     };
     let losses: Arc<Mutex<Vec<Loss>>> = Arc::default();
     let told = losses.clone();
-    let (store, _) = Store::open(tight, 0, move |loss| told.lock().unwrap().push(loss)).unwrap();
+    let (store, _) = Store::open(
+        tight,
+        0,
+        Box::new(move |loss| told.lock().unwrap().push(loss)),
+    )
+    .unwrap();
     store.put(sample(2, 8 << 20));
     assert!(!store.wait_until_stored(Duration::from_millis(2_500)));
     assert_eq!(store.counts().waiting, 1);
@@ -303,18 +314,18 @@ fn an_instance_that_ended_comes_back_until_its_clean_up_delay_is_over() {
     let mut spec = spec("clean-up", Depth::KeepAll);
     spec.retention.cleanup_nanos = 1_000;
     let (store, _) = open(&spec);
-    let of = |n, key, status, ended_nanos| StoredSample {
+    let of = |n, key, disposed, ended_nanos| StoredSample {
         key_hash: Some([key; 16]),
-        status,
+        disposed,
         ended_nanos,
         ..sample(n, 10)
     };
-    store.put(of(1, 1, Status::ALIVE, 0));
-    store.put(of(2, 2, Status::ALIVE, 0));
-    store.put(of(3, 1, Status::DISPOSED, 5_000));
+    store.put(of(1, 1, false, 0));
+    store.put(of(2, 2, false, 0));
+    store.put(of(3, 1, true, 5_000));
     drop(store);
     let at = |wall| {
-        let (_, samples) = Store::open(spec.clone(), wall, |_| {}).unwrap();
+        let (_, samples) = Store::open(spec.clone(), wall, Box::new(|_| {})).unwrap();
         numbers(&samples)
     };
     assert_eq!(at(5_999), [1, 2, 3]);

@@ -9,7 +9,8 @@ pub enum End {
     Reader,
 }
 
-/// One line for an event; the reader's rejected and lost samples are ours.
+/// One line for an event; the words for rejected, lost and not stored samples
+/// are ours.
 pub fn line(end: End, topic: &str, event: &EndpointEvent) -> String {
     let (name, said) = match (end, event) {
         (
@@ -63,6 +64,7 @@ pub fn line(end: End, topic: &str, event: &EndpointEvent) -> String {
         (_, EndpointEvent::SampleRejected { total }) => {
             ("on_sample_rejected", format!("(total = {total})"))
         }
+        (_, EndpointEvent::NotStored { reason, .. }) => ("on_sample_not_stored", reason.clone()),
         (_, EndpointEvent::SampleLost { total, count }) => (
             "on_sample_lost",
             format!("(total = {total}, change = {count})"),

@@ -193,7 +193,7 @@ impl Echo {
             .count();
         let transient = offers
             .iter()
-            .filter(|offer| offer.durability == DurabilityPolicy::TransientLocal)
+            .filter(|offer| offer.durability != DurabilityPolicy::Volatile)
             .count();
         qos.reliability = if reliable == offers.len() {
             ReliabilityPolicy::Reliable

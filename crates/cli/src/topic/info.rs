@@ -5,7 +5,10 @@ use crate::session::{DiscoveryFlags, Session};
 use crate::shared::Shared;
 use anyhow::Result;
 use clap::Args;
-use pteros::qos::{DestinationOrder, HistoryPolicy, Ownership, QosProfile, Representation};
+use pteros::qos::{
+    DestinationOrder, DurabilityService, History, HistoryPolicy, Ownership, QosProfile,
+    Representation,
+};
 use pteros::{EndpointInfo, Graph, VendorId};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -138,6 +141,12 @@ fn unusual_policies(qos: &QosProfile) -> Vec<String> {
         "Data representation",
         "XCDR2".into(),
     );
+    let service = qos.durability_service.unwrap_or_default();
+    add(
+        service != DurabilityService::default(),
+        "Durability service",
+        service_text(&service),
+    );
     for (name, data) in [
         ("User data", &qos.user_data),
         ("Topic data", &qos.topic_data),
@@ -146,6 +155,47 @@ fn unusual_policies(qos: &QosProfile) -> Vec<String> {
         add(!data.is_empty(), name, text(data));
     }
     lines
+}
+
+/// What a durability service keeps; limits where there are any.
+fn service_text(service: &DurabilityService) -> String {
+    let mut text = match service.history {
+        History::KeepLast(depth) => format!("KEEP_LAST ({depth})"),
+        History::KeepAll => "KEEP_ALL".into(),
+    };
+    let limits = &service.resource_limits;
+    for (name, limit) in [
+        ("max samples", limits.max_samples),
+        ("max instances", limits.max_instances),
+        ("max samples per instance", limits.max_samples_per_instance),
+    ] {
+        if let Some(limit) = limit {
+            text += &format!(", {name} {limit}");
+        }
+    }
+    let delay = service.cleanup_delay.to_std();
+    if delay != Some(Duration::ZERO) {
+        text += &format!(", cleanup delay {}", duration_text(delay));
+    }
+    text
+}
+
+fn service_json(service: &DurabilityService) -> Value {
+    let delay = service.cleanup_delay.to_std();
+    json!({
+        "history": match service.history {
+            History::KeepLast(_) => "KEEP_LAST",
+            History::KeepAll => "KEEP_ALL",
+        },
+        "depth": match service.history {
+            History::KeepLast(depth) => Some(depth),
+            History::KeepAll => None,
+        },
+        "max_samples": service.resource_limits.max_samples,
+        "max_instances": service.resource_limits.max_instances,
+        "max_samples_per_instance": service.resource_limits.max_samples_per_instance,
+        "cleanup_delay_ns": delay.map(|time| u64::try_from(time.as_nanos()).ok()),
+    })
 }
 
 /// One endpoint as JSON; durations in nanoseconds, `null` for infinite.
@@ -185,6 +235,7 @@ fn qos_json(endpoint: &EndpointInfo) -> Value {
         "time_based_filter_ns": nanoseconds(Some(qos.time_based_filter)),
         "xcdr2_only": qos.representation == Some(Representation::Xcdr2),
         "latency_budget_ns": nanoseconds(Some(qos.latency_budget)),
+        "durability_service": qos.durability_service.as_ref().map(service_json),
         "user_data": qos.user_data.escape_ascii().to_string(),
         "topic_data": qos.topic_data.escape_ascii().to_string(),
         "group_data": qos.group_data.escape_ascii().to_string(),

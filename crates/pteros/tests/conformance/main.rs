@@ -6,6 +6,7 @@
 )]
 
 mod coherent;
+mod durability;
 mod events;
 mod flow;
 mod instance_policies;
@@ -37,6 +38,13 @@ macro_rules! on_both_paths {
 }
 
 on_both_paths!(
+    durability::a_restarted_publisher_serves_what_was_stored_before_what_is_new,
+    durability::who_had_what_was_stored_does_not_get_it_again,
+    durability::readers_get_as_much_as_their_durability_asks_for,
+    durability::the_durability_service_says_what_is_stored,
+    durability::what_expired_in_the_store_is_not_served,
+    durability::a_full_store_tells_and_live_traffic_goes_on,
+    durability::a_store_in_use_or_of_another_type_is_a_clear_error,
     events::matches_are_counted_up_and_down,
     events::qos_that_does_not_fit_names_the_policy_on_both_ends,
     events::another_type_is_told_to_both_ends,

@@ -1,6 +1,7 @@
 //! Where a conformance story is played: a publishing and a subscribing node,
 //! within one context or in two that meet over UDP on this host.
 
+use std::path::Path as FolderPath;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -31,13 +32,17 @@ pub struct Stage {
 
 impl Stage {
     pub fn new(way: Way) -> Self {
-        static DOMAIN: AtomicU32 = AtomicU32::new(110);
-        let domain = DOMAIN.fetch_add(1, Ordering::Relaxed);
+        static STAGES: AtomicU32 = AtomicU32::new(0);
+        // Far fewer are open at a time.
+        let domain = 1 + STAGES.fetch_add(1, Ordering::Relaxed) % 232;
         let slow = FlowController::new(SLOW)
             .bytes_per_period(50_000)
             .period(Duration::from_millis(10));
+        let stores = FolderPath::new(env!("CARGO_TARGET_TMPDIR")).join(format!("stage-{domain}"));
+        let _ = std::fs::remove_dir_all(&stores);
         let options = ContextOptions {
             flow_controllers: vec![slow],
+            store_folder: Some(stores),
             ..ContextOptions::local(domain)
         };
         let open = || Context::with_options(options.clone()).unwrap();

@@ -55,7 +55,7 @@ impl ReaderEndpoint {
         mut item: Item,
         may_refuse: bool,
     ) {
-        let is_sample = !item.ends_set();
+        let is_sample = !item.ends_set() && !self.intake().is_repeated_item(&item);
         if is_sample && may_refuse && self.intake().is_full_for(None) {
             self.note_lost(1);
             return;
@@ -88,7 +88,8 @@ impl ReaderEndpoint {
         let (writer, sequence) = (change.writer, change.sequence.0);
         let is_change = mark.as_ref().is_none_or(|m| m.kind == MarkKind::Change);
         let mut arrived = Arrived::default();
-        let items = match is_change {
+        let is_repeated = is_change && self.is_repeated(&change);
+        let items = match is_change && !is_repeated {
             true => self.items_of(change, wall, &mut arrived),
             false => [None, None],
         };

@@ -107,9 +107,10 @@ impl Core {
     }
 
     /// A publisher leaves: it disposes of what it wrote, if it is to. Waits for
-    /// nobody: to whom there is no room the instances have no writers.
+    /// nobody: to whom there is no room the instances have no writers. What is
+    /// stored outlives its publisher, so that is not disposed of.
     pub(crate) fn dispose_all(&self, writer: &WriterEndpoint) {
-        if !writer.is_keyed || !writer.autodisposes {
+        if !writer.is_keyed || !writer.autodisposes || writer.store.is_some() {
             return;
         }
         let all = match &writer.state.lock().registry {

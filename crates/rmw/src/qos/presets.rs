@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pteros_rtps::qos::{DestinationOrder, Ownership, ResourceLimits};
+use pteros_rtps::qos::{DestinationOrder, DurabilityService, Ownership, ResourceLimits};
 
 use super::{
     DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QosProfile, ReliabilityPolicy,
@@ -115,6 +115,27 @@ impl QosProfile {
     /// Late joiners get what is kept.
     pub fn transient_local(mut self) -> Self {
         self.durability = DurabilityPolicy::TransientLocal;
+        self
+    }
+
+    /// Late joiners get what is kept, and what was stored before the process
+    /// of the publisher ended. See [`DurabilityPolicy::Transient`].
+    pub fn transient(mut self) -> Self {
+        self.durability = DurabilityPolicy::Transient;
+        self
+    }
+
+    /// As transient, and what was stored outlives a power cut. See
+    /// [`DurabilityPolicy::Persistent`].
+    pub fn persistent(mut self) -> Self {
+        self.durability = DurabilityPolicy::Persistent;
+        self
+    }
+
+    /// What a transient or persistent publisher's store keeps; without it, as
+    /// much as its history.
+    pub fn durability_service(mut self, service: DurabilityService) -> Self {
+        self.durability_service = Some(service);
         self
     }
 

@@ -93,7 +93,10 @@ pub fn policy_text(qos: &EndpointQos, policy: PolicyId) -> String {
 pub fn advice(policy: PolicyId) -> &'static str {
     match policy {
         PolicyId::Reliability => "make the publisher reliable or the subscription best effort",
-        PolicyId::Durability => "make the publisher transient local or the subscription volatile",
+        PolicyId::Durability => {
+            "make the publisher at least as durable as the subscription (volatile, transient \
+             local, transient, persistent), or the subscription less"
+        }
         PolicyId::Deadline => {
             "give the publisher a deadline no longer than the subscription's, or drop the \
              subscription's"

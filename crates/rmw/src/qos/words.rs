@@ -52,6 +52,8 @@ words!(ReliabilityPolicy, "reliability",
 words!(DurabilityPolicy, "durability",
     "volatile" => Self::Volatile,
     "transient_local" => Self::TransientLocal,
+    "transient" => Self::Transient,
+    "persistent" => Self::Persistent,
     "system_default" => Self::SystemDefault,
     "best_available" => Self::BestAvailable,
 );
@@ -85,6 +87,8 @@ impl fmt::Display for DurabilityPolicy {
         f.pad(match self {
             Self::Volatile => "VOLATILE",
             Self::TransientLocal => "TRANSIENT_LOCAL",
+            Self::Transient => "TRANSIENT",
+            Self::Persistent => "PERSISTENT",
             Self::SystemDefault => "SYSTEM_DEFAULT",
             Self::BestAvailable => "BEST_AVAILABLE",
         })

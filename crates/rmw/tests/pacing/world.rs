@@ -10,7 +10,6 @@ use bytes::Bytes;
 use pteros_rmw::env::{Env, Opened, Received, SocketPlan, Transport, unicast_port};
 use pteros_rmw::error::OpenError;
 use pteros_rmw::flow::{FlowController, Pace};
-use pteros_rmw::instance::{Keying, Lifecycle};
 use pteros_rmw::reader::{ReaderEndpoint, Wants};
 use pteros_rmw::rtps::locator::{Locator, OwnAddress};
 use pteros_rmw::rtps::qos::EndpointQos;
@@ -254,9 +253,7 @@ pub fn spec(topic: &str, qos: EndpointQos) -> EndpointSpec {
         topic: topic.into(),
         type_name: "test::Bytes".into(),
         qos,
-        keying: Keying::default(),
-        lifecycle: Lifecycle::default(),
-        group: None,
+        ..EndpointSpec::default()
     }
 }
 

@@ -106,11 +106,8 @@ impl Channel {
         let change = NewChange {
             payload,
             kind,
-            source_timestamp: None,
-            related: None,
             key_hash: Some(key),
-            only_for: None,
-            mark: None,
+            ..NewChange::default()
         };
         // Keep-last per key never blocks and discovery data is far below the
         // size limit, so refusal would be our bug; a peer must not see a panic.

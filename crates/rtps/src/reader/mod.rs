@@ -295,6 +295,7 @@ impl Reader {
             key_only: head.key_only,
             key_hash: head.key_hash,
             related: head.related,
+            original: head.original,
             expires_at: self.clock.after(proxy.lifespan),
             mark: head.mark,
         };
@@ -592,6 +593,7 @@ fn head_of(
         key_hash: inline_qos.key_hash(),
         related: inline_qos.related_sample_identity(),
         mark: None,
+        original: inline_qos.original_writer_info(),
     }
 }
 

@@ -106,6 +106,16 @@ impl<'a> InlineQos<'a> {
         })
     }
 
+    /// The sample that was first written so, when its present writer passes it
+    /// on or wrote it in an earlier life (§8.7.9).
+    pub fn original_writer_info(&self) -> Option<SampleIdentity> {
+        let mut value = self.parameters.find(pid::ORIGINAL_WRITER_INFO)?;
+        Some(SampleIdentity {
+            writer: value.guid().ok()?,
+            sequence: value.sequence().ok()?,
+        })
+    }
+
     /// The first parameter that must be understood and is not known to us; a
     /// reader drops such a change (§9.6.2.2.1).
     pub fn not_understood(&self) -> Option<u16> {
@@ -128,6 +138,8 @@ pub struct InlineQosHead {
     pub related: Option<SampleIdentity>,
     /// Its coherent set and its place in its publisher.
     pub mark: Option<Mark>,
+    /// The sample as it was first written.
+    pub original: Option<SampleIdentity>,
 }
 
 impl InlineQosHead {
@@ -137,6 +149,7 @@ impl InlineQosHead {
         key_hash: None,
         related: None,
         mark: None,
+        original: None,
     };
 
     /// Whether nothing is to be written.
@@ -160,6 +173,9 @@ impl InlineQosHead {
             size += 2 * (4 + 24);
         }
         size += self.mark.as_ref().map_or(0, Mark::size_bytes);
+        if self.original.is_some() {
+            size += 4 + 24;
+        }
         size
     }
 
@@ -184,6 +200,10 @@ impl InlineQosHead {
         }
         if let Some(mark) = &self.mark {
             mark.write(out);
+        }
+        if let Some(original) = self.original {
+            let id = pid::ORIGINAL_WRITER_INFO;
+            write_sample_identity(out, id, original.writer, original.sequence);
         }
         write_sentinel(out);
     }

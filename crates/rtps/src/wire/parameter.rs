@@ -180,6 +180,7 @@ pub mod pid {
     pub const PROPERTY_LIST: u16 = 0x0059;
     pub const ENDPOINT_GUID: u16 = 0x005a;
     pub const TYPE_MAX_SIZE_SERIALIZED: u16 = 0x0060;
+    pub const ORIGINAL_WRITER_INFO: u16 = 0x0061;
     pub const ENTITY_NAME: u16 = 0x0062;
     pub const GROUP_COHERENT_SET: u16 = 0x0063;
     pub const GROUP_SEQ_NUM: u16 = 0x0064;

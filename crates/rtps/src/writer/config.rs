@@ -11,7 +11,7 @@ use crate::mark::Mark;
 use crate::pace::Pace;
 use crate::qos::EndpointQos;
 use crate::seq::SampleIdentity;
-use crate::time::{Duration, Timestamp};
+use crate::time::{Duration, Instant, Timestamp};
 
 /// Everything a [`Writer`](super::Writer) needs to know at birth.
 #[derive(Clone, PartialEq, Debug)]
@@ -181,6 +181,8 @@ pub struct NewChange {
     /// no payload, takes no room that samples need, and goes only to readers
     /// that ask for coherent access; the others get a GAP.
     pub mark: Option<Box<Mark>>,
+    /// Set for a sample of the writer's earlier life.
+    pub restored: Option<Restored>,
 }
 
 impl NewChange {
@@ -188,6 +190,16 @@ impl NewChange {
     pub fn is_end(&self) -> bool {
         self.mark.as_ref().is_some_and(|mark| mark.ends())
     }
+}
+
+/// What is known of a sample that was written in an earlier life of its writer
+/// and comes from a store.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Restored {
+    /// Which it was then; sent along, so that readers that have it know it.
+    pub original: SampleIdentity,
+    /// When what is left of its lifespan ends.
+    pub expires_at: Instant,
 }
 
 /// What discovery tells of a matched reader.

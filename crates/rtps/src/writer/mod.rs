@@ -23,7 +23,8 @@ use alloc::vec::Vec;
 use core::fmt;
 
 pub use config::{
-    Burst, FragmentSize, HeartbeatConfig, NewChange, ReaderProxyConfig, WriterConfig, WriterLimits,
+    Burst, FragmentSize, HeartbeatConfig, NewChange, ReaderProxyConfig, Restored, WriterConfig,
+    WriterLimits,
 };
 pub use event::WriterEvent;
 
@@ -269,7 +270,8 @@ impl Writer {
     }
 
     /// Accepts a change; it is sent by [`Self::poll_transmit`]. Without
-    /// matched readers a volatile writer only counts it.
+    /// matched readers a volatile writer only counts it. A restored change is
+    /// no sign of life.
     pub fn write(&mut self, now: Instant, change: NewChange) -> Result<SequenceNumber, WriteError> {
         self.clock = now;
         let bytes = change.payload.len();
@@ -285,7 +287,9 @@ impl Writer {
         if change.is_end() {
             self.note_alive(now);
         } else {
-            self.note_life(now);
+            if change.restored.is_none() {
+                self.note_life(now);
+            }
             self.stats.written += 1;
         }
         self.last = self.last.next();
@@ -310,7 +314,11 @@ impl Writer {
                 }
             }
         }
-        let expires_at = now.after(self.config.qos.lifespan);
+        let restored = change.restored;
+        let expires_at = restored.map_or_else(
+            || now.after(self.config.qos.lifespan),
+            |restored| restored.expires_at,
+        );
         if expires_at != Instant::FAR_FUTURE {
             self.timers.set_no_later(TIMER_LIFESPAN, expires_at);
         }
@@ -329,6 +337,7 @@ impl Writer {
             source_timestamp: change.source_timestamp,
             related: change.related,
             key_hash: change.key_hash,
+            original: restored.map(|restored| restored.original),
             only_for: change.only_for,
             expires_at,
             mark: change.mark,

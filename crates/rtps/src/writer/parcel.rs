@@ -185,5 +185,6 @@ fn inline_qos(change: &Change) -> InlineQosHead {
         key_hash: change.key_hash,
         related: change.related,
         mark: change.mark.as_deref().copied(),
+        original: change.original,
     }
 }

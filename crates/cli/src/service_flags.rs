@@ -1,0 +1,112 @@
+//! Flags for DURABILITY_SERVICE: what the store of a transient or persistent
+//! publisher keeps.
+
+use crate::values::{count, not_negative_seconds};
+use anyhow::{Result, bail};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use pteros::qos::{DurabilityPolicy, DurabilityService, History, QosProfile};
+use std::time::Duration;
+
+const HISTORY: [&str; 2] = ["keep_last", "keep_all"];
+
+/// What is to be different from the publisher's own history.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Store of a transient or persistent publisher")]
+pub struct ServiceFlags {
+    /// Which samples are stored [default: as the publisher's history]
+    #[arg(long, value_name = "HISTORY", value_parser = PossibleValuesParser::new(HISTORY))]
+    qos_durability_service_history: Option<String>,
+    /// How many samples are stored, of each instance
+    #[arg(long, value_name = "N", value_parser = count::<u32>)]
+    qos_durability_service_depth: Option<u32>,
+    /// Most samples stored
+    #[arg(long, value_name = "N", value_parser = count::<u32>)]
+    qos_durability_service_max_samples: Option<u32>,
+    /// Most instances stored
+    #[arg(long, value_name = "N", value_parser = count::<u32>)]
+    qos_durability_service_max_instances: Option<u32>,
+    /// Most samples stored of one instance
+    #[arg(long, value_name = "N", value_parser = count::<u32>)]
+    qos_durability_service_max_samples_per_instance: Option<u32>,
+    /// How long an instance that ended stays stored
+    #[arg(long, value_name = "SECONDS", value_parser = not_negative_seconds)]
+    qos_durability_service_cleanup_delay_seconds: Option<Duration>,
+}
+
+impl ServiceFlags {
+    /// The profile with what was given here.
+    pub fn apply(&self, mut qos: QosProfile) -> Result<QosProfile> {
+        let limits = [
+            self.qos_durability_service_max_samples,
+            self.qos_durability_service_max_instances,
+            self.qos_durability_service_max_samples_per_instance,
+        ];
+        let delay = self.qos_durability_service_cleanup_delay_seconds;
+        let history = self.qos_durability_service_history.as_deref();
+        let depth = self.qos_durability_service_depth;
+        let any = limits.iter().any(Option::is_some);
+        if !any && delay.is_none() && history.is_none() && depth.is_none() {
+            return Ok(qos);
+        }
+        if !matches!(
+            qos.durability,
+            DurabilityPolicy::Transient | DurabilityPolicy::Persistent
+        ) {
+            bail!(
+                "--qos-durability-service-* says what is stored, and {} stores nothing; add --qos-durability transient or persistent",
+                qos.durability.to_string().to_lowercase()
+            );
+        }
+        let announced = qos.to_endpoint().durability_service;
+        let mut service = DurabilityService {
+            history: match (history, depth, announced.history) {
+                (Some("keep_all"), Some(depth), _) => bail!(
+                    "--qos-durability-service-depth {depth}: keep_all has no depth; leave it out, or use --qos-durability-service-history keep_last"
+                ),
+                (Some("keep_all"), None, _) => History::KeepAll,
+                (_, Some(depth), _) => History::KeepLast(depth),
+                (Some(_), None, History::KeepAll) => History::KeepLast(1),
+                (_, None, announced) => announced,
+            },
+            ..announced
+        };
+        let [samples, instances, of_instance] = limits;
+        let own = &mut service.resource_limits;
+        own.max_samples = samples.or(own.max_samples);
+        own.max_instances = instances.or(own.max_instances);
+        own.max_samples_per_instance = of_instance.or(own.max_samples_per_instance);
+        if let Some(delay) = delay {
+            service.cleanup_delay = delay.into();
+        }
+        qos.durability_service = Some(service);
+        Ok(qos)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_say_what_differs_from_the_publishers_history() {
+        let flags = ServiceFlags {
+            qos_durability_service_max_samples: Some(100),
+            qos_durability_service_cleanup_delay_seconds: Some(Duration::from_secs(3)),
+            ..ServiceFlags::default()
+        };
+        let base = QosProfile::default().keep_last(7);
+        let qos = flags.apply(base.clone().transient()).unwrap();
+        let service = qos.durability_service.unwrap();
+        assert_eq!(service.history, History::KeepLast(7));
+        assert_eq!(service.resource_limits.max_samples, Some(100));
+        assert_eq!(service.cleanup_delay, Duration::from_secs(3).into());
+        assert!(flags.apply(base).is_err());
+        let both = ServiceFlags {
+            qos_durability_service_history: Some("keep_all".into()),
+            qos_durability_service_depth: Some(3),
+            ..ServiceFlags::default()
+        };
+        assert!(both.apply(QosProfile::default().persistent()).is_err());
+    }
+}

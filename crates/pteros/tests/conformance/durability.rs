@@ -1,0 +1,227 @@
+//! Samples that outlive their publisher: durability TRANSIENT and PERSISTENT,
+//! DURABILITY_SERVICE.
+
+use std::time::{Duration, SystemTime};
+
+use pteros::interfaces::std_msgs::msg::{Int32, String as Text};
+use pteros::prelude::*;
+use pteros::qos::{DurabilityService, History, ResourceLimits};
+use pteros::{EndpointEvent as Event, PolicyId, PublisherOptions};
+
+use crate::stage::{PATIENCE, Seen, Stage, text};
+
+fn transient(depth: usize) -> QosProfile {
+    QosProfile::default().keep_last(depth).transient()
+}
+
+fn publish(publisher: &Publisher<Text>, numbers: impl IntoIterator<Item = usize>) {
+    for n in numbers {
+        publisher.publish(&text(n)).unwrap();
+    }
+}
+
+/// Waits for the sample `last`; all that came up to it.
+#[track_caller]
+fn up_to(stage: &Stage, subscription: &Subscription<Text>, last: usize) -> Vec<String> {
+    let mut taken = Vec::new();
+    stage.until("the last sample", || {
+        while let Some(sample) = subscription.take() {
+            taken.push(sample.data.clone());
+        }
+        taken.last() == Some(&last.to_string())
+    });
+    taken
+}
+
+fn numbers(range: impl IntoIterator<Item = usize>) -> Vec<String> {
+    range.into_iter().map(|n| n.to_string()).collect()
+}
+
+pub fn a_restarted_publisher_serves_what_was_stored_before_what_is_new(stage: &Stage) {
+    for (qos, first) in [(transient(3), 0), (transient(3).persistent(), 10)] {
+        let options = || PublisherOptions::new(&qos).store(format!("story {first}"));
+        let create = || {
+            let node = &stage.publishing;
+            node.create_publisher_with::<Text>("topic", options())
+                .unwrap()
+        };
+        let publisher = create();
+        let source = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+        publish(&publisher, first..first + 4);
+        publisher.publish_at(&text(first + 4), source).unwrap();
+        assert!(publisher.wait_until_stored(PATIENCE));
+        drop(publisher);
+        let publisher = create();
+        assert_eq!(publisher.store_counts().unwrap().kept, 3);
+        publish(&publisher, [first + 5]);
+        let late = stage.subscription(&QosProfile::default().transient());
+        let expected = numbers(first + 3..first + 6);
+        assert_eq!(up_to(stage, &late, first + 5)[..], expected[..]);
+        publish(&publisher, [first + 6]);
+        assert_eq!(up_to(stage, &late, first + 6), numbers([first + 6]));
+        assert_eq!(late.counts().repeated, 0);
+        drop(publisher);
+
+        // Its source time is the one it was published with.
+        let _publisher = create();
+        let late = stage.subscription(&QosProfile::default().keep_last(3).transient());
+        let mut sources = Vec::new();
+        stage.until("stored samples", || {
+            sources.extend(late.take().map(|sample| sample.info().source_time));
+            sources.len() == 3
+        });
+        assert_eq!(sources[0], Some(source));
+    }
+}
+
+pub fn who_had_what_was_stored_does_not_get_it_again(stage: &Stage) {
+    let qos = transient(10);
+    let subscription = stage.subscription(&qos);
+    for lives in 0..3 {
+        let publisher = stage.publisher(&qos);
+        assert!(publisher.wait_for_matched(1, PATIENCE));
+        stage.until("matched", || subscription.matched_count() == 1);
+        let news = lives * 2 + 1..lives * 2 + 3;
+        publish(&publisher, news.clone());
+        assert_eq!(up_to(stage, &subscription, lives * 2 + 2), numbers(news));
+        drop(publisher);
+        stage.until("unmatched", || subscription.matched_count() == 0);
+    }
+    // Two of the first life with the second, four with the third.
+    assert_eq!(subscription.counts().repeated, 6);
+    let _publisher = stage.publisher(&qos);
+    let late = stage.subscription(&qos);
+    assert_eq!(up_to(stage, &late, 6), numbers(1..7));
+}
+
+pub fn readers_get_as_much_as_their_durability_asks_for(stage: &Stage) {
+    let publisher = stage.publisher(&transient(5));
+    publish(&publisher, 1..4);
+    drop(publisher);
+    let publisher = stage.publisher(&transient(5));
+    let plain = QosProfile::default();
+    let volatile = stage.subscription(&plain);
+    let latched = stage.subscription(&plain.clone().transient_local());
+    let persistent = stage.subscription(&plain.persistent());
+    for subscription in [&volatile, &latched] {
+        assert!(subscription.wait_for_matched(1, PATIENCE));
+    }
+    stage.until("matched", || publisher.matched_count() == 2);
+    publish(&publisher, [4]);
+    assert_eq!(up_to(stage, &volatile, 4), numbers([4]));
+    assert_eq!(up_to(stage, &latched, 4), numbers(1..5));
+    let mut seen = Seen::by(|| persistent.take_event());
+    stage.until("told", || {
+        seen.any(|event| {
+            matches!(event, Event::IncompatibleQos { policies, .. }
+                if policies[..] == [PolicyId::Durability])
+        })
+    });
+    assert_eq!(persistent.matched_count(), 0);
+}
+
+pub fn the_durability_service_says_what_is_stored(stage: &Stage) {
+    let service = |history| DurabilityService {
+        history,
+        ..DurabilityService::default()
+    };
+    let all = QosProfile::default().keep_last(9).transient();
+    for (name, history, last, expected) in [
+        ("few", History::KeepLast(2), 9, numbers(8..10)),
+        ("many", History::KeepLast(12), 15, numbers(4..16)),
+        ("all", History::KeepAll, 15, numbers(1..16)),
+    ] {
+        let qos = all.clone().durability_service(service(history));
+        let create = || {
+            let options = PublisherOptions::new(&qos).store(name);
+            let node = &stage.publishing;
+            node.create_publisher_with::<Text>("topic", options)
+                .unwrap()
+        };
+        publish(&create(), 1..=last);
+        let _publisher = create();
+        let late = stage.subscription(&QosProfile::default().keep_all().transient());
+        assert_eq!(up_to(stage, &late, last), expected, "{name}");
+        let announced = stage.subscribing.context().graph();
+        stage.until("announced", || {
+            let offers = announced.publishers("/topic");
+            let services = offers.iter().filter_map(|o| o.qos.durability_service);
+            services.map(|s| s.history).any(|h| h == history)
+        });
+    }
+}
+
+pub fn what_expired_in_the_store_is_not_served(stage: &Stage) {
+    let qos = transient(5).lifespan(Duration::from_secs(600));
+    let publisher = stage.publisher(&qos);
+    let now = SystemTime::now();
+    let at = |n, seconds| {
+        let source = now - Duration::from_secs(seconds);
+        publisher.publish_at(&text(n), source).unwrap();
+    };
+    at(1, 700);
+    at(2, 601);
+    at(3, 10);
+    drop(publisher);
+    let publisher = stage.publisher(&qos);
+    publish(&publisher, [4]);
+    let late = stage.subscription(&transient(5));
+    assert_eq!(up_to(stage, &late, 4), numbers(3..5));
+}
+
+pub fn a_full_store_tells_and_live_traffic_goes_on(stage: &Stage) {
+    let service = DurabilityService {
+        history: History::KeepAll,
+        resource_limits: ResourceLimits {
+            max_samples: Some(2),
+            ..ResourceLimits::default()
+        },
+        ..DurabilityService::default()
+    };
+    let qos = transient(10).durability_service(service);
+    let (publisher, subscription) = stage.pair_of(&qos, &transient(10));
+    publish(&publisher, 1..6);
+    assert_eq!(up_to(stage, &subscription, 5), numbers(1..6));
+    let mut seen = Seen::by(|| publisher.take_event());
+    stage.until("told", || {
+        seen.any(|event| matches!(event, Event::NotStored { total: 3, .. }))
+    });
+    let Some(Event::NotStored { reason, .. }) = seen.list.last() else {
+        panic!("{:?}", seen.list);
+    };
+    assert!(
+        reason.contains("is full: its limit is 2 samples"),
+        "{reason}"
+    );
+    drop(seen);
+    drop((publisher, subscription));
+    let _publisher = stage.publisher(&qos);
+    let late = stage.subscription(&transient(10));
+    assert_eq!(up_to(stage, &late, 2), numbers(1..3));
+}
+
+pub fn a_store_in_use_or_of_another_type_is_a_clear_error(stage: &Stage) {
+    let publisher = stage.publisher(&transient(1));
+    let node = &stage.publishing;
+    let error = |result: Result<(), pteros::CreateError>| result.unwrap_err().to_string();
+    let second = node.create_publisher::<Text>("topic", transient(1));
+    let text = error(second.map(drop));
+    assert!(
+        text.contains("is in use by another publisher") && text.contains(".redb"),
+        "{text}"
+    );
+    let path = publisher.store_path().unwrap();
+    assert!(text.contains(&path.display().to_string()), "{text}");
+    drop(publisher);
+    let other = node.create_publisher::<Int32>("topic", transient(1));
+    let text = error(other.map(drop));
+    assert!(text.contains("std_msgs::msg::dds_::String_"), "{text}");
+    // A profile that contradicts itself does not come so far.
+    let service = DurabilityService {
+        history: History::KeepLast(0),
+        ..DurabilityService::default()
+    };
+    let none = node.create_publisher::<Text>("topic", transient(1).durability_service(service));
+    let text = error(none.map(drop));
+    assert!(text.contains("DURABILITY_SERVICE keep last 0"), "{text}");
+}

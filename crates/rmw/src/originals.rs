@@ -1,0 +1,142 @@
+//! Samples that a publisher brings along from an earlier life of it, or of
+//! another: a subscription that had them already is spared the repetition
+//! (RTPS 2.5 §8.7.9, DDS 1.4 §2.2.3.4).
+//!
+//! A sample is known by who wrote it first and its number there. Publishers
+//! hand over in order, so one number per writer says what was had. It is kept
+//! after the writer is gone, for that is when it is needed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pteros_rtps::id::Guid;
+use pteros_rtps::seq::SampleIdentity;
+
+/// Writers remembered per subscription: restarts of its publishers. Beyond it
+/// the one heard longest ago is forgotten; its samples may then come again.
+const WRITERS_MAX: usize = 1_024;
+
+/// What one subscription has had of durable publishers.
+#[derive(Debug, Default)]
+pub(crate) struct Originals {
+    /// Matched publishers whose samples outlive them.
+    durable: BTreeSet<Guid>,
+    had: BTreeMap<Guid, Had>,
+    heard: u64,
+    /// Samples that had come before.
+    pub repeated: u64,
+}
+
+#[derive(Debug)]
+struct Had {
+    through: i64,
+    /// When it was last heard, counted in samples.
+    heard: u64,
+}
+
+impl Originals {
+    /// A publisher matched whose samples outlive it.
+    pub fn note_durable(&mut self, writer: Guid) {
+        self.durable.insert(writer);
+    }
+
+    /// A publisher is gone; what was had of it stays known.
+    pub fn forget_durable(&mut self, writer: Guid) {
+        self.durable.remove(&writer);
+    }
+
+    /// Whether the subscription has not had the sample.
+    pub fn admits(
+        &mut self,
+        writer: Guid,
+        sequence: i64,
+        original: Option<SampleIdentity>,
+    ) -> bool {
+        let (writer, number) = match original {
+            Some(original) => (original.writer, original.sequence.0),
+            None if self.durable.contains(&writer) => (writer, sequence),
+            None => return true,
+        };
+        self.heard += 1;
+        let heard = self.heard;
+        if let Some(had) = self.had.get_mut(&writer) {
+            had.heard = heard;
+            if number <= had.through {
+                self.repeated += 1;
+                return false;
+            }
+            had.through = number;
+            return true;
+        }
+        if self.had.len() >= WRITERS_MAX
+            && let Some(writer) = self.had.iter().min_by_key(|(_, had)| had.heard)
+        {
+            let writer = *writer.0;
+            self.had.remove(&writer);
+        }
+        let through = number;
+        self.had.insert(writer, Had { through, heard });
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pteros_rtps::seq::SequenceNumber;
+
+    use crate::sample::SampleMeta;
+    use crate::sample::tests::item_of;
+
+    impl Originals {
+        fn admits_meta(&mut self, meta: &SampleMeta) -> bool {
+            self.admits(meta.publisher, meta.sequence, meta.original)
+        }
+    }
+
+    fn live(writer: u8, n: i64) -> SampleMeta {
+        item_of(writer, n).meta
+    }
+
+    /// Sample `n` of `writer`, brought by `by` under another number.
+    fn brought(by: u8, writer: u8, n: i64) -> SampleMeta {
+        SampleMeta {
+            original: Some(SampleIdentity {
+                writer: live(writer, n).publisher,
+                sequence: SequenceNumber(n),
+            }),
+            ..live(by, n + 100)
+        }
+    }
+
+    #[test]
+    fn what_was_had_of_an_earlier_life_does_not_come_again() {
+        let mut originals = Originals::default();
+        originals.note_durable(live(1, 0).publisher);
+        assert!((1..=3).all(|n| originals.admits_meta(&live(1, n))));
+        originals.forget_durable(live(1, 0).publisher);
+        originals.note_durable(live(2, 0).publisher);
+        let come: Vec<_> = (1..=5)
+            .filter(|n| originals.admits_meta(&brought(2, 1, *n)))
+            .collect();
+        assert_eq!((come, originals.repeated), (vec![4, 5], 3));
+        // Its own samples, and a third life that has both.
+        assert!(originals.admits_meta(&live(2, 1)));
+        assert!(!originals.admits_meta(&brought(3, 1, 5)));
+        assert!(!originals.admits_meta(&brought(3, 2, 1)));
+        assert!(originals.admits_meta(&brought(3, 2, 2)));
+    }
+
+    #[test]
+    fn of_too_many_writers_the_one_heard_longest_ago_is_forgotten() {
+        let mut originals = Originals::default();
+        assert!(originals.admits_meta(&brought(9, 1, 5)));
+        for n in 0..WRITERS_MAX {
+            let mut meta = brought(9, 1, 1);
+            let original = meta.original.as_mut().unwrap();
+            original.writer.prefix.0[..8].copy_from_slice(&(n as u64).to_le_bytes());
+            assert!(originals.admits_meta(&meta));
+        }
+        assert_eq!(originals.had.len(), WRITERS_MAX);
+        assert!(originals.admits_meta(&brought(9, 1, 1)));
+    }
+}

@@ -1,0 +1,86 @@
+//! DURABILITY_SERVICE as users give it (DDS 1.4 §2.2.3.5): what a transient or
+//! persistent publisher's store keeps.
+
+use pteros_rtps::qos::{Durability, DurabilityService, EndpointQos, History};
+
+use super::{DurabilityPolicy, QosError, QosProfile, wire_history};
+
+/// What an endpoint announced, if that says anything.
+pub(super) fn announced(endpoint: &EndpointQos) -> Option<DurabilityService> {
+    let service = endpoint.durability_service;
+    let says = endpoint.durability >= Durability::Transient || service != <_>::default();
+    says.then_some(service)
+}
+
+impl QosProfile {
+    /// What is announced and kept: as given; else, for a transient or
+    /// persistent publisher, as much as its own history.
+    pub(super) fn settled_service(&self) -> DurabilityService {
+        match (self.durability_service, self.durability) {
+            (Some(service), _) => service,
+            (None, DurabilityPolicy::Transient | DurabilityPolicy::Persistent) => {
+                DurabilityService {
+                    history: wire_history(self.history),
+                    resource_limits: self.resource_limits,
+                    ..DurabilityService::default()
+                }
+            }
+            (None, _) => DurabilityService::default(),
+        }
+    }
+
+    pub(super) fn validate_service(&self) -> Result<(), QosError> {
+        let Some(service) = &self.durability_service else {
+            return Ok(());
+        };
+        let limits = &service.resource_limits;
+        let wrong = |value: String, reason: String, way_out: &str| {
+            Err(QosError {
+                policy: "DURABILITY_SERVICE",
+                value,
+                reason,
+                way_out: way_out.into(),
+            })
+        };
+        if let History::KeepLast(depth) = service.history {
+            if depth == 0 {
+                return wrong(
+                    "keep last 0".into(),
+                    "would store nothing".into(),
+                    "use a depth of 1 or more, or keep all",
+                );
+            }
+            for bound in [limits.max_samples, limits.max_samples_per_instance] {
+                if let Some(bound) = bound.filter(|bound| *bound < depth) {
+                    return wrong(
+                        format!("limit of {bound} samples"),
+                        format!("less than its depth {depth}"),
+                        "raise the limit or lower the depth",
+                    );
+                }
+            }
+        }
+        if let (Some(all), Some(each)) = (limits.max_samples, limits.max_samples_per_instance)
+            && all < each
+        {
+            return wrong(
+                format!("max samples {all}"),
+                format!("less than max samples per instance {each}"),
+                "raise the first or lower the second",
+            );
+        }
+        let all = [
+            limits.max_samples,
+            limits.max_instances,
+            limits.max_samples_per_instance,
+        ];
+        match all.contains(&Some(0)) {
+            false => Ok(()),
+            true => wrong(
+                "limit of 0".into(),
+                "leaves no room for any sample".into(),
+                "use 1 or more, or None for the default bound",
+            ),
+        }
+    }
+}
