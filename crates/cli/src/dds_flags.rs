@@ -38,7 +38,7 @@ pub struct DdsFlags {
     /// Drop messages older than this
     #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
     qos_lifespan_seconds: Option<Duration>,
-    /// Acceptable delay; matched only
+    /// How long small messages may be held back to share datagrams; a subscription accepts no more than it says
     #[arg(long, value_name = "SECONDS", value_parser = not_negative_seconds)]
     qos_latency_budget_seconds: Option<Duration>,
     /// Most messages kept

@@ -100,6 +100,11 @@ impl DynamicPublisher {
         self.raw.wait_for_all_acked(timeout)
     }
 
+    /// As [`Publisher::flush`](crate::Publisher::flush).
+    pub fn flush(&self) {
+        self.raw.node.core().flush(&self.raw.endpoint);
+    }
+
     /// As [`Publisher::unsent_count`](crate::Publisher::unsent_count).
     pub fn unsent_count(&self) -> usize {
         self.raw.endpoint.unsent_count()

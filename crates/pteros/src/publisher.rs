@@ -259,6 +259,12 @@ impl<T: Message> Publisher<T> {
         self.raw.wait_for_all_acked(timeout)
     }
 
+    /// Sends what the [latency budget](QosProfile::latency_budget) holds back.
+    /// Without one there is nothing. Never blocks.
+    pub fn flush(&self) {
+        self.raw.node.core().flush(&self.raw.endpoint);
+    }
+
     /// Messages that an asynchronous publisher's flow controller has not sent,
     /// the one on its way included; otherwise 0. Never blocks.
     pub fn unsent_count(&self) -> usize {
@@ -353,6 +359,7 @@ impl RawPublisher {
     }
 
     pub(crate) fn wait_for_all_acked(&self, timeout: Duration) -> bool {
+        self.node.core().flush(&self.endpoint);
         self.node
             .wait_until(timeout, || self.endpoint.is_acknowledged())
     }

@@ -190,6 +190,7 @@ impl Core {
     pub fn remove_writer(&self, writer: &WriterEndpoint) {
         let guid = writer.guid();
         self.dispose_all(writer);
+        self.flush(writer);
         let now = self.env.now();
         if let Some(group) = &writer.group {
             group.remove(writer);

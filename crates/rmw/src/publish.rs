@@ -258,6 +258,14 @@ impl Core {
         });
     }
 
+    /// Sends what LATENCY_BUDGET holds back, or leaves it to the flow controller.
+    pub fn flush(&self, writer: &WriterEndpoint) {
+        if writer.data.qos.latency_budget != Duration::ZERO {
+            writer.state.lock().machine.flush();
+            self.serve_writer(self.env.now(), writer);
+        }
+    }
+
     /// Sends what a writer has to send and tells its events.
     pub(crate) fn serve_writer(&self, now: Instant, writer: &WriterEndpoint) {
         if let Some(place) = &writer.place {

@@ -128,7 +128,10 @@ pub struct QosProfile {
     pub avoid_ros_namespace_conventions: bool,
     /// Upper bounds of what is kept; `None` means the stack's own.
     pub resource_limits: ResourceLimits,
-    /// Acceptable delay: matched, not acted upon, for nothing is delayed.
+    /// How long a publisher may hold small messages (512 bytes serialized) back
+    /// to put several into one datagram; also sent when they fill it, or as many
+    /// are held as the history keeps. A subscription asks for at most so much.
+    /// Zero: each message goes at once.
     pub latency_budget: Duration,
     /// Order of samples of several publishers: as they arrive, or by source
     /// time; then what is older than a sample already taken is dropped.

@@ -197,6 +197,12 @@ impl History {
         self.changes.get_mut(at)
     }
 
+    /// The changes numbered `sequence` or higher.
+    pub fn iter_from(&self, sequence: SequenceNumber) -> impl Iterator<Item = &Change> {
+        let at = self.position(sequence).unwrap_or_else(|at| at);
+        self.changes.range(at..)
+    }
+
     /// The first change numbered `sequence` or higher.
     pub fn from(&self, sequence: SequenceNumber) -> Option<&Change> {
         let at = self.position(sequence).unwrap_or_else(|at| at);

@@ -1,6 +1,6 @@
 //! Asynchronous publishers: what they publish arrives like any other's, later.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
@@ -104,7 +104,7 @@ pub fn the_newest_message_is_sent_where_the_pace_is_too_slow_for_all(stage: &Sta
 
 pub fn an_expired_message_is_not_sent(stage: &Stage) {
     let mut qos = QosProfile::default().keep_last(200);
-    qos.lifespan = Some(std::time::Duration::from_millis(50));
+    qos.lifespan = Some(Duration::from_millis(50));
     let (publisher, subscription) = paced(stage, &qos);
     for n in 0..100 {
         publisher.publish(&large(n)).unwrap();
@@ -117,6 +117,61 @@ pub fn an_expired_message_is_not_sent(stage: &Stage) {
         Way::Local => assert_eq!(counts.received, 100),
         Way::Udp => assert!(counts.received < 60, "{counts:?}"),
     }
+}
+
+/// A minute's budget, room for all: nothing goes by itself while a story lasts.
+fn a_minute() -> QosProfile {
+    let qos = QosProfile::default().keep_last(1_000);
+    qos.latency_budget(Duration::from_secs(60))
+}
+
+/// Publishes ten messages, lets go of them with `release`, takes them.
+#[track_caller]
+fn ten(stage: &Stage, release: impl FnOnce(Publisher<Text>)) {
+    let (publisher, subscription) = stage.pair(&a_minute());
+    for n in 0..10 {
+        publisher.publish(&text(n)).unwrap();
+    }
+    release(publisher);
+    for n in 0..10 {
+        let sample = subscription.take_timeout(PATIENCE).expect("the next one");
+        assert_eq!(*sample, text(n));
+    }
+}
+
+pub fn a_flush_ends_the_latency_budget(stage: &Stage) {
+    // The publisher stays, or its end would flush, too.
+    let mut kept = None;
+    ten(stage, |publisher| {
+        publisher.flush();
+        kept = Some(publisher);
+    });
+}
+
+pub fn waiting_for_acknowledgements_ends_the_latency_budget(stage: &Stage) {
+    ten(stage, |publisher| {
+        assert!(publisher.wait_for_all_acked(PATIENCE));
+    });
+}
+
+pub fn a_publisher_that_goes_holds_nothing_back(stage: &Stage) {
+    ten(stage, drop);
+}
+
+pub fn small_messages_share_datagrams_within_the_latency_budget(stage: &Stage) {
+    let qos = a_minute().latency_budget(Duration::from_millis(50));
+    let (publisher, subscription) = stage.pair(&qos);
+    let before = stage.publishing.context().counts().datagrams_sent;
+    for n in 0..500 {
+        publisher.publish(&text(n)).unwrap();
+    }
+    for n in 0..500 {
+        let sample = subscription.take_timeout(PATIENCE).expect("the next one");
+        assert_eq!(*sample, text(n));
+    }
+    // Discovery says something now and then, too.
+    let sent = stage.publishing.context().counts().datagrams_sent - before;
+    assert!(sent <= 250, "{sent}");
 }
 
 pub fn a_flow_controller_that_does_not_exist_is_named(stage: &Stage) {

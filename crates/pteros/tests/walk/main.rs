@@ -192,6 +192,47 @@ fn over_udp_a_small_message_is_one_datagram_and_one_wake_up() {
     assert_eq!(calls.wakes, 0, "nobody else is woken");
 }
 
+#[test]
+fn with_a_latency_budget_a_hundred_small_messages_are_a_few_datagrams() {
+    let (talker, listener) = (Party::new(203), Party::new(203));
+    let heard = Heard::default();
+    let sink = heard.clone();
+    let budget = QosProfile::default()
+        .keep_last(1_000)
+        .latency_budget(Duration::from_secs(60));
+    let subscription = listener
+        .node
+        .create_subscription::<Text>("t", &budget, move |_| sink.note())
+        .unwrap();
+    let publisher = talker.node.create_publisher::<Text>("t", &budget).unwrap();
+    until(&talker, &listener, || {
+        publisher.matched_count() == 1 && subscription.matched_count() == 1
+    });
+    let message = Text {
+        data: "sixty-four bytes or so, as a status or a command may be".into(),
+    };
+    // A reader that has answered is told more briefly.
+    publisher.publish(&message).unwrap();
+    publisher.flush();
+    until(&talker, &listener, || heard.count() == 1);
+    talker.executor.spin_some();
+
+    let (sent, received) = (talker.calls(), listener.calls());
+    for _ in 0..ROUNDS {
+        publisher.publish(&message).unwrap();
+    }
+    assert_eq!(talker.calls().sends, sent.sends, "nothing yet");
+    publisher.flush();
+    let sends = talker.calls().sends - sent.sends;
+    while heard.count() as u64 <= ROUNDS {
+        listener.executor.spin_once(PATIENCE);
+    }
+    let receives = listener.calls().receives - received.receives;
+    println!("{ROUNDS} messages: {sends} sends, {receives} receives");
+    assert!(sends <= 2, "{sends}");
+    assert!(receives <= 2 + ROUNDS / 10, "{receives}");
+}
+
 fn sum(total: Calls, before: Calls, after: Calls) -> Calls {
     Calls {
         sends: total.sends + after.sends - before.sends,

@@ -9,6 +9,7 @@
 //! in steady state nothing is allocated.
 
 mod answer;
+mod batch;
 mod config;
 mod event;
 mod matched;
@@ -36,6 +37,7 @@ use crate::seq::SequenceNumber;
 use crate::stats::WriterStats;
 use crate::time::Instant;
 use crate::timer::Timers;
+use batch::Batch;
 use event::Events;
 use proxy::{Group, ReaderProxy};
 use transmit::Cursor;
@@ -54,6 +56,8 @@ const TIMER_DEADLINE: usize = 2;
 const TIMER_LIVELINESS: usize = 3;
 /// When the oldest change's lifespan ends.
 const TIMER_LIFESPAN: usize = 4;
+/// When samples held back for LATENCY_BUDGET are sent.
+const TIMER_BATCH: usize = 5;
 
 /// Why a write was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,6 +132,8 @@ pub struct Writer {
     groups: Vec<Group>,
     reliable_readers: usize,
     cursor: Cursor,
+    /// What LATENCY_BUDGET holds back, if there is one.
+    batch: Option<Batch>,
     heartbeat_count: u32,
     heartbeat_pace: Pace,
     /// Samples and bytes pushed since acknowledgements were last asked for.
@@ -140,7 +146,7 @@ pub struct Writer {
     /// Endings of instances are kept although every matched reader has them.
     holds_endings: bool,
     all_acked: bool,
-    timers: Timers<5>,
+    timers: Timers<6>,
     lease_lost: bool,
     deadlines_missed: u64,
     leases_lost: u64,
@@ -172,6 +178,7 @@ impl Writer {
                 (per_instance, all)
             }
         };
+        let batch = Batch::new(config.qos.latency_budget);
         Self {
             heartbeat_pace: config.heartbeat.pace(),
             config,
@@ -185,6 +192,7 @@ impl Writer {
             groups: Vec::new(),
             reliable_readers: 0,
             cursor: Cursor::at(1),
+            batch,
             heartbeat_count: 0,
             unasked_samples: 0,
             unasked_bytes: 0,
@@ -296,6 +304,7 @@ impl Writer {
         let sequence = self.last;
         if keeps {
             self.keep(now, sequence, change);
+            self.hold(now);
         }
         if self.readers.is_empty() {
             self.cursor = Cursor::at(sequence.next().0);
@@ -563,6 +572,9 @@ impl Writer {
             let total = self.leases_lost;
             self.events
                 .push_or_drop_oldest(WriterEvent::LivelinessLost { total });
+        }
+        if self.timers.take_due(TIMER_BATCH, now) {
+            self.flush();
         }
         if self.timers.take_due(TIMER_LIFESPAN, now) && !fault!("lifespan-never-ends") {
             self.expire(now);

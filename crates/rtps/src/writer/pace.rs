@@ -54,7 +54,7 @@ impl Writer {
     /// Whether a poll would send something. A paced writer's
     /// [`Writer::next_timeout`] does not tell.
     pub fn has_output(&self) -> bool {
-        self.has_debts || (self.cursor.number <= self.last.0 && !self.readers.is_empty())
+        self.has_debts || (self.cursor.number <= self.released() && !self.readers.is_empty())
     }
 
     /// Samples that were written and have not been sent, the one on its way

@@ -120,14 +120,7 @@ impl Parcel<'_> {
         stats: &mut WriterStats,
     ) {
         let mut message = self.begin(out, change, 0);
-        let head = DataHead {
-            reader: self.reader,
-            writer: self.writer.entity,
-            sequence: change.sequence,
-            inline_qos: inline_qos(change),
-            key_only: change.kind != ChangeKind::Alive,
-        };
-        message.data(&head, &change.payload);
+        add_data(&mut message, self.writer.entity, self.reader, change);
         self.finish(message, left, stats);
     }
 
@@ -166,6 +159,33 @@ impl Parcel<'_> {
         } else {
             left.finish(message, stats);
         }
+    }
+}
+
+/// Adds a whole change to a datagram.
+pub(super) fn add_data(
+    message: &mut MessageBuilder<'_>,
+    writer: EntityId,
+    reader: EntityId,
+    change: &Change,
+) {
+    message.data(&data_head(writer, reader, change), &change.payload);
+}
+
+/// Bytes that [`add_data`] adds.
+pub(super) fn data_bytes(change: &Change) -> usize {
+    let head = data_head(EntityId::UNKNOWN, EntityId::UNKNOWN, change);
+    head.size_bytes()
+        .saturating_add(change.payload.len().next_multiple_of(4))
+}
+
+fn data_head(writer: EntityId, reader: EntityId, change: &Change) -> DataHead {
+    DataHead {
+        reader,
+        writer,
+        sequence: change.sequence,
+        inline_qos: inline_qos(change),
+        key_only: change.kind != ChangeKind::Alive,
     }
 }
 

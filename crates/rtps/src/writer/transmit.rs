@@ -6,6 +6,8 @@
 
 use super::Writer;
 use super::parcel::{Left, Parcel, fragments_total};
+use super::proxy::{Group, ReaderProxy};
+use crate::history::Change;
 use crate::id::EntityId;
 use crate::interval::Run;
 use crate::outbox::Outbox;
@@ -23,7 +25,9 @@ pub(super) struct Cursor {
     /// The next fragment for that destination, from 0.
     fragment: u32,
     /// Whether its heartbeat asks for acknowledgements; decided once.
-    ask: Option<bool>,
+    pub ask: Option<bool>,
+    /// The last number of the batch that is being pushed, or 0.
+    pub batch: i64,
 }
 
 impl Cursor {
@@ -33,6 +37,7 @@ impl Cursor {
             group: 0,
             fragment: 0,
             ask: None,
+            batch: 0,
         }
     }
 
@@ -51,11 +56,20 @@ impl Writer {
 
     /// Sends new changes to every group. False when the burst is over.
     pub(super) fn push(&mut self, now: Instant, out: &mut Outbox, left: &mut Left) -> bool {
-        while self.cursor.number <= self.last.0 {
+        let released = self.released();
+        while self.cursor.number <= released {
             let Some(number) = self.next_to_push() else {
                 return true;
             };
-            let last_in_history = number == self.last.0;
+            if number > released {
+                return true;
+            }
+            match self.push_batch(number, now, out, left) {
+                None => {}
+                Some(true) => continue,
+                Some(false) => return false,
+            }
+            let is_last = number == released;
             let ask = match self.cursor.ask {
                 Some(ask) => ask,
                 None => self.decide_to_ask(now, number),
@@ -67,7 +81,7 @@ impl Writer {
                     return false;
                 }
                 let prelude = self.prelude(at, number);
-                let heartbeat = (ask || last_in_history)
+                let heartbeat = (ask || is_last)
                     .then(|| self.heartbeat(at, !ask, number))
                     .filter(|_| prelude.is_none());
                 let Some(next) = self.push_to(at, number, now, (prelude, heartbeat), out, left)
@@ -109,10 +123,7 @@ impl Writer {
 
     pub(super) fn fix_fragment_size(&mut self, sequence: SequenceNumber) {
         let sizes = self.config.fragment_size;
-        let near = self
-            .groups
-            .iter()
-            .all(|group| group.readers == 0 || group.route.same_host);
+        let near = self.is_near();
         if let Some(change) = self.history.find_mut(sequence)
             && change.fragment_size == 0
         {
@@ -120,8 +131,15 @@ impl Writer {
         }
     }
 
+    /// Whether all readers are on this host.
+    pub(super) fn is_near(&self) -> bool {
+        self.groups
+            .iter()
+            .all(|group| group.readers == 0 || group.route.same_host)
+    }
+
     /// Whether the heartbeat with this change asks for acknowledgements.
-    fn decide_to_ask(&mut self, now: Instant, number: i64) -> bool {
+    pub(super) fn decide_to_ask(&mut self, now: Instant, number: i64) -> bool {
         if self.reliable_readers == 0 {
             return false;
         }
@@ -168,15 +186,7 @@ impl Writer {
         if group.readers == 0 {
             return None;
         }
-        let is_for_it = change.only_for.is_none_or(|only| {
-            only.prefix == group.prefix
-                && self
-                    .readers
-                    .iter()
-                    .any(|reader| reader.guid == only && reader.group == at)
-        });
-        let is_heard = group.hears_ends || !change.is_end();
-        if !is_for_it || !is_heard || group.start > number || change.expires_at <= now {
+        if !is_due(change, group, at, &self.readers, now) {
             group.skip(number);
             return None;
         }
@@ -208,7 +218,7 @@ impl Writer {
     /// The heartbeat that goes before a change, and not behind it, while some
     /// reader has never answered: the one sent on matching may have come before
     /// that reader knew the writer. See [`Group::last_to_name`].
-    fn prelude(&mut self, at: usize, number: i64) -> Option<Heartbeat> {
+    pub(super) fn prelude(&mut self, at: usize, number: i64) -> Option<Heartbeat> {
         let unheard = self.groups.get(at).is_some_and(|group| group.unheard > 0);
         (unheard && self.cursor.fragment == 0).then(|| self.heartbeat(at, false, number - 1))
     }
@@ -346,4 +356,22 @@ impl Writer {
         self.stats.heartbeats += 1;
         true
     }
+}
+
+/// Whether a change is to be sent to the group, which is number `at`.
+pub(super) fn is_due(
+    change: &Change,
+    group: &Group,
+    at: usize,
+    readers: &[ReaderProxy],
+    now: Instant,
+) -> bool {
+    let is_for_it = change.only_for.is_none_or(|only| {
+        only.prefix == group.prefix
+            && readers
+                .iter()
+                .any(|reader| reader.guid == only && reader.group == at)
+    });
+    let is_heard = group.hears_ends || !change.is_end();
+    is_for_it && is_heard && group.start <= change.sequence.0 && change.expires_at > now
 }

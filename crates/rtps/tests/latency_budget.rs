@@ -1,0 +1,216 @@
+//! Writers with a latency budget, on fake time: small samples share datagrams.
+
+mod pair;
+
+use bytes::Bytes;
+use pair::net::Said;
+use pair::{Pair, R, W};
+use pteros_rtps::mark::{Mark, MarkKind};
+use pteros_rtps::qos::{EndpointQos, History, Reliability};
+use pteros_rtps::time::Duration;
+use pteros_rtps::writer::NewChange;
+
+fn budget(millis: i64) -> EndpointQos {
+    EndpointQos {
+        latency_budget: Duration::from_millis(millis),
+        history: History::KeepLast(100),
+        ..EndpointQos::default()
+    }
+}
+
+/// One writer on node 0, readers on nodes from 1 on, matched and quiet.
+fn joined<const N: usize>(qos: &EndpointQos) -> (Pair, W, [R; N]) {
+    let mut pair = Pair::new();
+    let w = pair.writer(0, qos.clone());
+    let readers = std::array::from_fn(|at| {
+        let r = pair.reader(1 + at, qos.clone());
+        pair.join(w, r);
+        r
+    });
+    pair.run_ms(100);
+    pair.net.log.clear();
+    (pair, w, readers)
+}
+
+fn data(said: &Said) -> bool {
+    matches!(said, Said::Data(_) | Said::Frag(..))
+}
+
+/// Datagrams that carry samples.
+fn carriers(pair: &Pair) -> usize {
+    let all = pair.net.log.iter();
+    all.filter(|datagram| datagram.iter().any(data)).count()
+}
+
+#[test]
+fn samples_wait_for_each_other_until_the_budget_of_the_first_is_over() {
+    let (mut pair, w, [r]) = joined(&budget(5));
+    for _ in 0..4 {
+        pair.write_many(w, 1);
+        pair.run_ms(1);
+    }
+    assert!(pair.net.log.is_empty());
+    pair.run_ms(2);
+    let expected = [
+        Said::Data(1),
+        Said::Data(2),
+        Said::Data(3),
+        Said::Data(4),
+        Said::Heartbeat(1, 4, true),
+    ];
+    assert_eq!(pair.net.log, [expected]);
+    assert_eq!(pair.numbers(r), [1, 2, 3, 4]);
+    // The next one has a budget of its own.
+    pair.write_many(w, 1);
+    pair.run_ms(4);
+    assert_eq!(carriers(&pair), 1);
+    pair.run_ms(2);
+    assert_eq!(carriers(&pair), 2);
+}
+
+#[test]
+fn without_a_budget_each_sample_goes_at_once() {
+    let (mut pair, w, [_]) = joined(&budget(0));
+    pair.write_many(w, 20);
+    assert_eq!(carriers(&pair), 20);
+}
+
+#[test]
+fn a_thousand_samples_take_fifty_datagrams_instead_of_a_thousand() {
+    for qos in [
+        budget(20),
+        EndpointQos {
+            reliability: Reliability::BestEffort,
+            ..budget(20)
+        },
+    ] {
+        let (mut pair, w, [r]) = joined(&qos);
+        for _ in 0..1_000 {
+            pair.write(w, &[7; 16]);
+            pair.run(Duration::from_micros(500));
+        }
+        pair.run_ms(50);
+        assert_eq!(pair.numbers(r), (1..=1_000).collect::<Vec<_>>());
+        let sent = carriers(&pair);
+        // 24 of 52 bytes fill 1,400; 40 come in a budget.
+        assert!((38..=50).contains(&sent), "{sent}");
+    }
+}
+
+#[test]
+fn a_full_datagram_goes_at_once_and_none_is_larger() {
+    let (mut pair, w, [r]) = joined(&budget(1_000));
+    pair.net.mtu = 1_400;
+    for _ in 0..20 {
+        pair.write(w, &[1; 400]);
+    }
+    pair.run_ms(1);
+    assert_eq!(pair.numbers(r).len(), 20);
+    assert_eq!(carriers(&pair), 10);
+    let full = EndpointQos {
+        history: History::KeepLast(1_000),
+        ..budget(1_000)
+    };
+    for bytes in 1..=512 {
+        let (mut pair, w, [r]) = joined(&full);
+        pair.net.mtu = 1_400;
+        while carriers(&pair) == 0 {
+            pair.write(w, &vec![1; bytes]);
+        }
+        pair.run_ms(1);
+        assert!(pair.numbers(r).len() >= 2, "{bytes}");
+    }
+}
+
+#[test]
+fn a_large_sample_takes_the_held_ones_along_in_order() {
+    let (mut pair, w, [r]) = joined(&budget(1_000));
+    pair.write_many(w, 3);
+    pair.write(w, &[0; 600]);
+    pair.write_many(w, 1);
+    pair.run_ms(1);
+    assert_eq!(pair.numbers(r), [1, 2, 3, 4]);
+    assert_eq!(carriers(&pair), 2);
+    pair.writers[w.0].machine.flush();
+    pair.flush();
+    pair.run_ms(1);
+    assert_eq!(pair.numbers(r), [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn no_held_sample_is_replaced() {
+    let (mut pair, w, [r]) = joined(&EndpointQos {
+        history: History::KeepLast(4),
+        ..budget(1_000)
+    });
+    pair.write_many(w, 41);
+    pair.run_ms(5);
+    assert_eq!(pair.numbers(r), (1..=40).collect::<Vec<_>>());
+    assert_eq!(carriers(&pair), 10);
+}
+
+#[test]
+fn nobody_asks_for_held_samples_and_a_lost_batch_is_repaired() {
+    let (mut pair, w, [r]) = joined(&budget(300));
+    pair.write_many(w, 5);
+    pair.run_ms(299);
+    assert!(pair.net.log.is_empty(), "{:?}", pair.net.log);
+    pair.net.drop_next(1, |said| matches!(said, Said::Data(1)));
+    pair.run_ms(40);
+    assert_eq!(pair.numbers(r), [1, 2, 3, 4, 5]);
+    assert!(pair.writers[w.0].machine.is_acked_by_all());
+}
+
+#[test]
+fn each_reader_gets_what_is_for_it_and_no_loss() {
+    let (mut pair, w, [a, b]) = joined(&budget(5));
+    pair.write_for(w, a, b"for a");
+    pair.write_many(w, 2);
+    pair.write_for(w, b, b"for b");
+    pair.write_for(w, a, b"for a");
+    pair.run_ms(100);
+    assert_eq!(pair.numbers(a), [1, 2, 3, 5]);
+    assert_eq!(pair.numbers(b), [2, 3, 4]);
+    assert_eq!(carriers(&pair), 2);
+    for r in [a, b] {
+        let stats = pair.readers[r.0].machine.stats();
+        assert_eq!((stats.lost, stats.nack_frags), (0, 0));
+    }
+    assert!(pair.writers[w.0].machine.is_acked_by_all());
+    assert_eq!(pair.writers[w.0].machine.stats().samples_resent, 0);
+}
+
+#[test]
+fn the_end_of_a_coherent_set_takes_the_set_along() {
+    let (mut pair, w, [_]) = joined(&budget(1_000));
+    pair.write_many(w, 3);
+    let end = NewChange {
+        payload: Bytes::new(),
+        mark: Some(Box::new(Mark {
+            kind: MarkKind::End,
+            ..Mark::default()
+        })),
+        ..NewChange::default()
+    };
+    pair.try_write(w, end).unwrap();
+    pair.run_ms(1);
+    assert_eq!(carriers(&pair), 1);
+}
+
+#[test]
+fn batches_arrive_whole_under_loss() {
+    let keep_all = EndpointQos {
+        history: History::KeepAll,
+        ..budget(3)
+    };
+    let (mut pair, w, [r]) = joined(&keep_all);
+    pair.net.faults.loss_percent = 20;
+    for _ in 0..500 {
+        pair.write_many(w, 1);
+        pair.run(Duration::from_micros(400));
+    }
+    pair.net.heal();
+    pair.run_ms(1_000);
+    assert_eq!(pair.numbers(r), (1..=500).collect::<Vec<_>>());
+    assert!(pair.writers[w.0].machine.is_acked_by_all());
+}
