@@ -59,6 +59,8 @@ pub fn prepare() -> Result<Peers> {
         ("udp-ping", work.build_udp_ping()),
         ("cyclone-peer", work.build_cyclone()),
         ("fastdds-peer", work.build_fastdds()),
+        ("cyclone-shapes", work.build_cyclone_shapes()),
+        ("fastdds-shapes", work.build_fastdds_shapes()),
         ("python-peer", work.build_python()),
     ];
     Ok(Peers {
@@ -124,8 +126,7 @@ impl Workplace {
         ) {
             return Ok(program);
         }
-        let packages = ["cyclonedds-dev", "cyclonedds-tools", "gcc", "libc6-dev"];
-        need("idlc", "/usr/include/dds/dds.h", &packages)?;
+        need_cyclone()?;
         let generated = self.empty_folder("cyclone")?;
         let idlc = |options: &[&str], file: &str| {
             let mut command = Command::new("idlc");
@@ -155,12 +156,7 @@ impl Workplace {
         ) {
             return Ok(program);
         }
-        let packages = ["libfastrtps-dev", "fastddsgen", "g++"];
-        need(
-            "fastddsgen",
-            "/usr/include/fastdds/dds/domain/DomainParticipant.hpp",
-            &packages,
-        )?;
+        need_fastdds()?;
         let generated = self.empty_folder("fastdds")?;
         let mut cxx = compiler("g++", "c++17", &program);
         cxx.arg("-I")
@@ -176,6 +172,64 @@ impl Workplace {
             cxx.arg(generated.join(format!("{name}.cxx")));
             cxx.arg(generated.join(format!("{name}PubSubTypes.cxx")));
         }
+        run_quietly(cxx.args(["-lfastrtps", "-lfastcdr", "-lpthread"]))?;
+        Ok(program)
+    }
+
+    fn build_cyclone_shapes(&self) -> Result<PathBuf> {
+        let program = self.programs.join("cyclone-shapes");
+        let sources = ["cyclone/shapes.c", "shapes_peer.h", "peer.h", "shapes.idl"];
+        if self.is_fresh(&program, &sources) {
+            return Ok(program);
+        }
+        need_cyclone()?;
+        let idl = self.sources.join("shapes.idl");
+        let idlc = |name: &str, options: &[&str]| {
+            let generated = self.empty_folder(name)?;
+            let mut command = Command::new("idlc");
+            command.args(options).arg("-o").arg(&generated).arg(&idl);
+            run_quietly(&mut command)?;
+            Ok::<_, anyhow::Error>(generated)
+        };
+        let appendable = idlc("cyclone-shapes", &["-x", "appendable"])?;
+        // The reason is in the file.
+        let as_final = idlc("cyclone-shapes-final", &["-t", "-x", "final"])?;
+        let object = as_final.join("shapes.o");
+        let mut cc = compiler("cc", "gnu11", &object);
+        cc.args(["-c", "-DShapeType_desc=ShapeType_final_desc", "-I"]);
+        run_quietly(cc.arg(&as_final).arg(as_final.join("shapes.c")))?;
+        let mut cc = compiler("cc", "gnu11", &program);
+        cc.arg("-I")
+            .arg(&appendable)
+            .arg(self.sources.join("cyclone/shapes.c"));
+        cc.args([appendable.join("shapes.c"), object]);
+        run_quietly(cc.args(["-lddsc", "-lpthread"]))?;
+        Ok(program)
+    }
+
+    fn build_fastdds_shapes(&self) -> Result<PathBuf> {
+        let program = self.programs.join("fastdds-shapes");
+        let sources = [
+            "fastdds/shapes.cpp",
+            "shapes_peer.h",
+            "peer.h",
+            "shapes.idl",
+        ];
+        if self.is_fresh(&program, &sources) {
+            return Ok(program);
+        }
+        need_fastdds()?;
+        let generated = self.empty_folder("fastdds-shapes")?;
+        let idl = generated.join("shapes.idl");
+        fs::copy(self.sources.join("shapes.idl"), &idl)?;
+        let mut generator = Command::new("fastddsgen");
+        generator.args(["-replace", "-d"]).arg(&generated).arg(&idl);
+        run_quietly(generator.current_dir(&generated))?;
+        let mut cxx = compiler("g++", "c++17", &program);
+        cxx.arg("-I")
+            .arg(&generated)
+            .arg(self.sources.join("fastdds/shapes.cpp"));
+        cxx.args(["shapes.cxx", "shapesPubSubTypes.cxx"].map(|name| generated.join(name)));
         run_quietly(cxx.args(["-lfastrtps", "-lfastcdr", "-lpthread"]))?;
         Ok(program)
     }
@@ -246,6 +300,20 @@ impl Workplace {
                 .flatten()
                 .is_none_or(|source: SystemTime| source < built)
     }
+}
+
+fn need_cyclone() -> Result<()> {
+    let packages = ["cyclonedds-dev", "cyclonedds-tools", "gcc", "libc6-dev"];
+    need("idlc", "/usr/include/dds/dds.h", &packages)
+}
+
+fn need_fastdds() -> Result<()> {
+    let header = "/usr/include/fastdds/dds/domain/DomainParticipant.hpp";
+    need(
+        "fastddsgen",
+        header,
+        &["libfastrtps-dev", "fastddsgen", "g++"],
+    )
 }
 
 fn compiler(name: &str, standard: &str, program: &Path) -> Command {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 use pteros::qos::{
-    DestinationOrder, DurabilityPolicy, LivelinessPolicy, Ownership, QosProfile, ResourceLimits,
+    DestinationOrder, DurabilityPolicy, LivelinessPolicy, Ownership, QosProfile, Representation,
+    ResourceLimits,
 };
 
 /// What happens to the instances in the end.
@@ -89,6 +90,9 @@ pub struct Arguments {
     /// Durability: volatile or transient local
     #[arg(short = 'D', default_value = "v")]
     pub durability: Durability,
+    /// Data representation: 1 for XCDR1, 2 for XCDR2; subscribers read both without it
+    #[arg(short = 'x', value_name = "VERSION", value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub representation: Option<u8>,
     /// Print the publisher's samples
     #[arg(short = 'w')]
     pub print_writer_samples: bool,
@@ -265,6 +269,10 @@ impl Arguments {
             self.autopurge_nowriter.map(Duration::from_millis);
         profile.autopurge_disposed_samples_delay =
             self.autopurge_disposed.map(Duration::from_millis);
+        profile.representation = self.representation.map(|version| match version {
+            1 => Representation::Xcdr1,
+            _ => Representation::Xcdr2,
+        });
         profile.user_data = self.user_data.clone().into_bytes();
         profile.topic_data = self.topic_data.clone().into_bytes();
         profile.group_data = self.group_data.clone().into_bytes();
