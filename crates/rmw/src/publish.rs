@@ -123,6 +123,7 @@ impl Core {
         self.deliver_locally(now, writer, message, meta, keyed, mark.as_deref());
         state.machine.skip(now);
         state.note_written(now, keyed);
+        end_turn(self, now, writer, turn);
         if writer.is_watched() {
             let next = state.next_timeout();
             self.schedule(Machine::Writer(writer.guid().entity), next);
@@ -169,7 +170,7 @@ impl Core {
             (meta, keyed, mark),
         );
         state.note_written(now, keyed);
-        drop(turn);
+        end_turn(self, now, writer, turn);
         self.send_new(writer, state, now);
         Ok(meta.sequence)
     }
@@ -203,7 +204,7 @@ impl Core {
             let kept = payload.clone();
             latch(&mut state, now, writer, message, kept, (meta, keyed, mark));
             state.note_written(now, keyed);
-            drop(turn);
+            end_turn(self, now, writer, turn);
             self.send_new(writer, state, now);
             accepted = Some(meta.sequence);
             true
@@ -333,6 +334,13 @@ fn meta(writer: &WriterEndpoint, state: &mut WriterState, source: Timestamp) -> 
 fn serialize(writer: &WriterEndpoint, message: &mut dyn Outgoing) -> Bytes {
     writer.note_serialized();
     message.serialized()
+}
+
+/// The sample is written, and others of the group may write.
+fn end_turn(core: &Core, now: Instant, writer: &WriterEndpoint, turn: Option<Turn<'_>>) {
+    if let Some(turn) = turn {
+        turn.tell_others(core, now, writer);
+    }
 }
 
 /// The mark of a sample that will be accepted for sure.

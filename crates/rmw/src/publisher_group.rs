@@ -17,8 +17,10 @@ use pteros_rtps::id::{EntityId, Guid};
 use pteros_rtps::mark::{Mark, MarkKind};
 use pteros_rtps::qos::Presentation;
 use pteros_rtps::seq::SequenceNumber;
+use pteros_rtps::time::Instant;
 
 use crate::core::Core;
+use crate::deadline::Machine;
 use crate::error::GroupError;
 use crate::writer::{WriterEndpoint, WriterState};
 
@@ -202,6 +204,24 @@ impl Turn<'_> {
         }))
     }
 
+    /// Where writers are put in order, the others tell their readers that
+    /// nothing is missing from them.
+    pub fn tell_others(&self, core: &Core, now: Instant, writer: &WriterEndpoint) {
+        if !self.presentation.orders_group() {
+            return;
+        }
+        for other in self.state.members() {
+            if other.guid() == writer.guid() || other.remote_count() == 0 {
+                continue;
+            }
+            let mut state = other.state.lock();
+            let place = SequenceNumber(self.state.last);
+            state.machine.note_place(now, place, self.state.digest);
+            let next = state.next_timeout();
+            core.schedule(Machine::Writer(other.guid().entity), next);
+        }
+    }
+
     /// The last number given within the group.
     pub fn last(&self) -> i64 {
         self.state.last
@@ -211,6 +231,10 @@ impl Turn<'_> {
     pub fn accept(&mut self, writer: &mut WriterState, sequence: SequenceNumber) {
         let place = self.state.last.saturating_add(1);
         self.state.last = place;
+        if self.presentation.is_of_group() {
+            let digest = self.state.digest;
+            writer.machine.know_place(SequenceNumber(place), digest);
+        }
         if self.state.depth > 0 {
             self.state.set.get_or_insert(place);
             writer.set.get_or_insert(sequence);
@@ -244,6 +268,9 @@ impl Core {
         let now = self.env.now();
         let mut state = writer.state.lock();
         self.end_locally(now, writer, &mut state, mark);
+        if let (Some(place), Some(writers)) = (mark.group_sequence, mark.writers) {
+            state.machine.know_place(place, writers);
+        }
         if !writer.leaves_process() {
             state.machine.skip(now);
             return;

@@ -10,7 +10,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 
 use crate::id::Guid;
-use crate::mark::Mark;
+use crate::mark::{Mark, MarkKind};
 use crate::seq::{SampleIdentity, SequenceNumber};
 use crate::time::{Instant, Timestamp};
 
@@ -69,6 +69,31 @@ pub struct CacheChange {
     /// Its coherent set and its place in its publisher, for readers whose
     /// PRESENTATION asks for them. One that is no sample has no payload.
     pub mark: Option<Box<Mark>>,
+}
+
+impl CacheChange {
+    /// No change: word that all up to `last` is settled and that the writer's
+    /// publisher is at `current`.
+    pub(crate) fn settled(writer: Guid, last: SequenceNumber, current: SequenceNumber) -> Self {
+        let mark = Mark {
+            kind: MarkKind::Settled,
+            group_sequence: Some(current),
+            ..Mark::default()
+        };
+        Self {
+            kind: ChangeKind::Alive,
+            writer,
+            sequence: last,
+            source_timestamp: None,
+            payload: Bytes::new(),
+            key_hash: None,
+            key_only: false,
+            related: None,
+            original: None,
+            expires_at: Instant::FAR_FUTURE,
+            mark: Some(Box::new(mark)),
+        }
+    }
 }
 
 /// One change as the writer keeps it.

@@ -19,6 +19,9 @@ pub enum MarkKind {
     Change,
     /// No sample: the set ends here.
     End,
+    /// No change at all: everything up to this number is settled, and the
+    /// publisher is at this place. Never on the wire.
+    Settled,
     /// No sample: a filter of the writer's side kept one back.
     Filtered,
 }

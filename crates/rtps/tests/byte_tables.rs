@@ -83,6 +83,7 @@ fn heartbeat() {
         count: 7,
         is_final: true,
         liveliness: false,
+        group: None,
     };
     let little = hex("07 03 1c00 00000504 00000603
         00000000 02000000 01000000 03000000 07000000");

@@ -72,6 +72,7 @@ fn seen(pair: &Pair, r: R) -> Vec<(i64, i64)> {
         MarkKind::Change => mark.set.map_or(-1, |set| set.0),
         MarkKind::End => 0,
         MarkKind::Filtered => -2,
+        MarkKind::Settled => -3,
     };
     received
         .map(|c| (c.sequence.0, c.mark.as_deref().map_or(-1, of)))
@@ -244,4 +245,47 @@ fn what_a_peer_writes_into_a_mark_is_read_or_left_out() {
         }
     }
     assert_eq!(read(&of(0x65, &[]), false), None);
+}
+
+#[test]
+fn a_silent_writer_of_an_ordered_publisher_says_where_that_is() {
+    let mut pair = Pair::new();
+    let ordered = EndpointQos {
+        presentation: Presentation {
+            access_scope: 2,
+            coherent: false,
+            ordered: true,
+        },
+        ..coherent()
+    };
+    let w = pair.writer(0, ordered.clone());
+    let r = pair.reader(1, ordered);
+    let unasked = pair.reader(2, plain());
+    pair.join(w, r);
+    pair.join(w, unasked);
+    pair.run_ms(50);
+    let writer = &mut pair.writers[w.0].machine;
+    writer.know_place(SequenceNumber(7), [1, 2, 3, 4]);
+    let mark = Mark {
+        group_sequence: Some(SequenceNumber(7)),
+        ..Mark::default()
+    };
+    pair.try_write(w, sample(Some(mark))).unwrap();
+    pair.run_ms(50);
+    // What is told is lost at first, and told again.
+    pair.net.faults.loss_percent = 100;
+    let now = pair.now();
+    let place = SequenceNumber(9);
+    pair.writers[w.0]
+        .machine
+        .note_place(now, place, [1, 2, 3, 4]);
+    pair.run_ms(10);
+    pair.net.heal();
+    pair.run_ms(100);
+    let told = pair.readers[r.0].received.iter().filter_map(|c| {
+        let mark = c.mark.as_deref()?;
+        (mark.kind == MarkKind::Settled).then_some((c.sequence.0, mark.group_sequence?.0))
+    });
+    assert_eq!(told.last(), Some((1, 9)));
+    assert_eq!(pair.numbers(unasked), [1]);
 }

@@ -4,7 +4,6 @@
 
 mod pair;
 
-use bytes::Bytes;
 use pair::net::Random;
 use pair::{Pair, R, W};
 use pteros_rtps::id::EntityId;
@@ -15,7 +14,6 @@ use pteros_rtps::wire::{
     AckNack, Data, DataFrag, FragmentSet, Gap, Header, Heartbeat, HeartbeatFrag, InlineQos,
     NackFrag, SequenceSet,
 };
-use pteros_rtps::writer::NewChange;
 
 struct Attack {
     random: Random,
@@ -156,6 +154,7 @@ impl Attack {
                     count,
                     is_final,
                     liveliness: is_final,
+                    group: None,
                 },
             ),
             3 => to.handle_heartbeat_frag(
@@ -205,11 +204,7 @@ impl Attack {
                 },
             ),
             7 => {
-                let change = NewChange {
-                    payload: Bytes::from(payload),
-                    ..NewChange::default()
-                };
-                self.pair.try_write(self.w, change).expect("KEEP_LAST");
+                self.pair.write(self.w, &payload);
             }
             _ => self.pair.run_ms(i64::from(x % 30)),
         }

@@ -37,6 +37,7 @@ fn heartbeat() -> Heartbeat {
         count: 1,
         is_final: true,
         liveliness: false,
+        group: None,
     }
 }
 

@@ -468,6 +468,7 @@ fn forged(speaker: GuidPrefix, to: GuidPrefix, endpoint: Option<&EndpointData>) 
         count: 1000,
         is_final: true,
         liveliness: false,
+        group: None,
     });
     message.finish();
     out.iter().next().map(|d| d.parts.concat()).unwrap()

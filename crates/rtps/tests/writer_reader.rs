@@ -1091,6 +1091,7 @@ fn ranges_of_any_size_cost_the_same() {
         count: 1_000,
         is_final: false,
         liveliness: false,
+        group: None,
     };
     machine.handle_heartbeat(now, &source, &heartbeat);
     pair.run_ms(1_000);
@@ -1169,6 +1170,7 @@ fn submessages_of_strangers_are_counted_and_change_nothing() {
         count: 1,
         is_final: false,
         liveliness: false,
+        group: None,
     };
     let machine = &mut pair.readers[r.0].machine;
     machine.handle_heartbeat(now, &source(), &heartbeat);

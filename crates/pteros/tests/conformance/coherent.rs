@@ -339,3 +339,57 @@ pub fn what_a_group_cannot_do_is_said(stage: &Stage) {
     publisher.publish(&text(1)).unwrap();
     assert_eq!(next(&subscription), 1);
 }
+
+fn ordered() -> Presentation {
+    Presentation {
+        access_scope: GROUP,
+        coherent: false,
+        ordered: true,
+    }
+}
+
+pub fn the_order_of_a_group_holds_across_its_publishers(stage: &Stage) {
+    let group = group(stage, ordered());
+    let qos = QosProfile::default().keep_last(200);
+    let one = publisher(&group, "topic", &qos);
+    let two = publisher(&group, "topic", &qos);
+    // Nobody listens to this one, so its numbers are missing everywhere.
+    let aside = publisher(&group, "aside", &qos);
+    let subscription = stage.subscription(&QosProfile {
+        presentation: ordered(),
+        ..qos.clone()
+    });
+    matched(&one, &subscription);
+    matched(&two, &subscription);
+    assert!(subscription.wait_for_matched(2, PATIENCE));
+    for n in 0..100 {
+        let publisher = if n % 3 == 0 { &one } else { &two };
+        publisher.publish(&text(n)).unwrap();
+        if n % 7 == 0 {
+            aside.publish(&text(1000)).unwrap();
+        }
+    }
+    let got: Vec<usize> = (0..100).map(|_| next(&subscription)).collect();
+    assert_eq!(got, (0..100).collect::<Vec<_>>());
+    assert_eq!(subscription.counts().late, 0);
+}
+
+pub fn a_silent_publisher_of_an_ordered_group_holds_nobody_up(stage: &Stage) {
+    let group = group(stage, ordered());
+    let qos = QosProfile::default();
+    let [talking, silent, aside] =
+        ["topic", "topic", "aside"].map(|topic| publisher(&group, topic, &qos));
+    let subscription = stage.subscription(&requesting(ordered()));
+    matched(&talking, &subscription);
+    matched(&silent, &subscription);
+    assert!(subscription.wait_for_matched(2, PATIENCE));
+    for n in 0..5 {
+        aside.publish(&text(1000)).unwrap();
+        talking.publish(&text(n)).unwrap();
+        assert_eq!(next(&subscription), n);
+    }
+    drop(silent);
+    aside.publish(&text(1000)).unwrap();
+    talking.publish(&text(5)).unwrap();
+    assert_eq!(next(&subscription), 5);
+}

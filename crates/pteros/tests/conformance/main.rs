@@ -119,4 +119,6 @@ on_both_paths!(
     representation::samples_are_written_as_the_profile_says,
     representation::appendable_types_are_delimited,
     representation::a_subscription_may_take_one_version_only,
+    coherent::the_order_of_a_group_holds_across_its_publishers,
+    coherent::a_silent_publisher_of_an_ordered_group_holds_nobody_up,
 );

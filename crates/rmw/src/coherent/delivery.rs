@@ -86,6 +86,13 @@ impl ReaderEndpoint {
     ) {
         let mark = change.mark.take();
         let (writer, sequence) = (change.writer, change.sequence.0);
+        if let Some(mark) = mark.as_ref().filter(|m| m.kind == MarkKind::Settled) {
+            let place = mark.group_sequence.map_or(0, |place| place.0);
+            self.change_sets(now, machine, |sets| {
+                sets.settle(now, writer, sequence, place)
+            });
+            return;
+        }
         let is_change = mark.as_ref().is_none_or(|m| m.kind == MarkKind::Change);
         let mut arrived = Arrived::default();
         let is_repeated = is_change && self.is_repeated(&change);

@@ -114,7 +114,7 @@ impl Stream {
         }
         self.last = sequence;
         match mark.kind {
-            MarkKind::Filtered => {}
+            MarkKind::Filtered | MarkKind::Settled => {}
             MarkKind::End => self.end(&mark, place, out),
             MarkKind::Change => match self.set_of(&mark, sequence) {
                 Some(set) => {

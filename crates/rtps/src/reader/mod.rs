@@ -364,6 +364,11 @@ impl Reader {
             return;
         }
         let lost = proxy.announce(heartbeat.first.0, heartbeat.last.0, &mut self.ready);
+        if let Some(group) = &heartbeat.group
+            && self.config.qos.presentation.holds_samples()
+        {
+            proxy.note_place(heartbeat.last, group.current);
+        }
         proxy.answer_heartbeat(now, heartbeat.is_final, &self.config.nack);
         self.note_lost(guid, lost);
         self.settle(guid);
@@ -466,6 +471,7 @@ impl Reader {
         let Some(proxy) = self.writers.get_mut(&guid) else {
             return;
         };
+        proxy.tell_place(&mut self.ready);
         proxy.schedule(self.clock, &self.config.nack);
         if proxy.owes_now(self.clock) {
             if !proxy.queued {

@@ -147,6 +147,8 @@ pub(super) struct WriterProxy {
     pub introductions_left: u32,
     /// It stands in the reader's list of those with something to send.
     pub queued: bool,
+    /// Where its publisher is once all up to a number is handed on.
+    place: Option<(SequenceNumber, SequenceNumber)>,
 }
 
 impl WriterProxy {
@@ -201,6 +203,26 @@ impl WriterProxy {
                 0
             },
             queued: false,
+            place: None,
+        }
+    }
+
+    /// The writer says where its publisher is after this number.
+    pub fn note_place(&mut self, last: SequenceNumber, current: SequenceNumber) {
+        self.place = Some((last, current));
+    }
+
+    /// Hands that on, in order with the samples.
+    pub fn tell_place(&mut self, ready: &mut Ready) {
+        let Some((last, current)) = self.place.filter(|(last, _)| last.0 < self.next) else {
+            return;
+        };
+        // Without room it waits for the next sign of the writer.
+        if ready.has_room() {
+            self.place = None;
+            ready
+                .changes
+                .push_back(CacheChange::settled(self.guid, last, current));
         }
     }
 

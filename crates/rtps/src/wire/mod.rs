@@ -28,7 +28,7 @@ pub use data::{Data, DataHead};
 pub use data_frag::{DataFrag, DataFragHead};
 pub use gap::Gap;
 pub use header::Header;
-pub use heartbeat::Heartbeat;
+pub use heartbeat::{GroupPlace, Heartbeat};
 pub use heartbeat_frag::HeartbeatFrag;
 pub use info::{InfoReply, InfoSource};
 pub use inline_qos::{InlineQos, InlineQosHead, StatusInfo};

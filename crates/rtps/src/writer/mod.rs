@@ -16,6 +16,7 @@ mod matched;
 mod memory;
 mod pace;
 mod parcel;
+mod place;
 mod proxy;
 mod repair;
 mod transmit;
@@ -35,7 +36,7 @@ use crate::pace::Pace;
 use crate::qos::{self, Durability, EndpointQos, Liveliness};
 use crate::seq::SequenceNumber;
 use crate::stats::WriterStats;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::timer::Timers;
 use batch::Batch;
 use event::Events;
@@ -58,6 +59,14 @@ const TIMER_LIVELINESS: usize = 3;
 const TIMER_LIFESPAN: usize = 4;
 /// When samples held back for LATENCY_BUDGET are sent.
 const TIMER_BATCH: usize = 5;
+/// When to tell where the publisher is.
+const TIMER_PLACE: usize = 6;
+
+/// Pause before a silent writer tells where its publisher is; four times as long
+/// before each repeat, for nobody acknowledges it.
+const PLACE_PAUSE: Duration = Duration::from_millis(1);
+/// How often it is told.
+const PLACE_TELLINGS: u8 = 6;
 
 /// Why a write was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -146,7 +155,12 @@ pub struct Writer {
     /// Endings of instances are kept although every matched reader has them.
     holds_endings: bool,
     all_acked: bool,
-    timers: Timers<6>,
+    /// Where the publisher is, if its writers are presented as one: its last
+    /// number, and which writers it has.
+    place: Option<(i64, [u8; 4])>,
+    /// How often that is still told, and the pause until then.
+    tellings: (u8, Duration),
+    timers: Timers<7>,
     lease_lost: bool,
     deadlines_missed: u64,
     leases_lost: u64,
@@ -200,6 +214,8 @@ impl Writer {
             blocked: false,
             holds_endings: false,
             all_acked: true,
+            place: None,
+            tellings: (0, PLACE_PAUSE),
             timers: Timers::new(),
             lease_lost: false,
             deadlines_missed: 0,
@@ -578,6 +594,9 @@ impl Writer {
         }
         if self.timers.take_due(TIMER_LIFESPAN, now) && !fault!("lifespan-never-ends") {
             self.expire(now);
+        }
+        if self.timers.take_due(TIMER_PLACE, now) {
+            self.tell_place(now);
         }
         if self.timers.take_due(TIMER_HEARTBEAT, now) {
             self.ask_for_acks(now);

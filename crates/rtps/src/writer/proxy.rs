@@ -219,6 +219,8 @@ pub(super) struct Group {
     pub heartbeat_due: bool,
     /// It is owed a heartbeat that asserts liveliness.
     pub assertion_due: bool,
+    /// It is to be told where the publisher is.
+    pub place_due: bool,
 }
 
 impl Group {
@@ -237,6 +239,7 @@ impl Group {
             skipped: None,
             heartbeat_due: false,
             assertion_due: false,
+            place_due: false,
         }
     }
 

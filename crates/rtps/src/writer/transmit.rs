@@ -258,6 +258,7 @@ impl Writer {
             count: self.heartbeat_count,
             is_final,
             liveliness: false,
+            group: self.place_for(last),
         }
     }
 
@@ -283,7 +284,7 @@ impl Writer {
                 continue;
             };
             let (ask, assert) = (group.heartbeat_due, group.assertion_due);
-            if (!ask && !assert) || group.readers == 0 {
+            if (!ask && !assert && !group.place_due) || group.readers == 0 {
                 continue;
             }
             let mut heartbeat = self.heartbeat(at, !ask, pushed);
@@ -294,6 +295,7 @@ impl Writer {
             if let Some(group) = self.groups.get_mut(at) {
                 group.heartbeat_due = false;
                 group.assertion_due = false;
+                group.place_due = false;
             }
         }
         for at in 0..self.readers.len() {
