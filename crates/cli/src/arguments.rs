@@ -5,7 +5,7 @@ use crate::demo::Demo;
 use crate::interface::InterfaceVerb;
 use crate::node::NodeVerb;
 use crate::shared::Shared;
-use crate::topic::TopicVerb;
+use crate::topic::Topic;
 use anyhow::Result;
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::path::PathBuf;
@@ -67,8 +67,8 @@ pub enum Noun {
     /// Start a small robot graph and watch what flows; or a talker, or a listener
     Demo(Demo),
     /// List, watch, publish and measure topics
-    #[command(subcommand, arg_required_else_help = true)]
-    Topic(Box<TopicVerb>),
+    #[command(arg_required_else_help = true)]
+    Topic(Box<Topic>),
     /// List nodes and show what they offer
     #[command(subcommand, arg_required_else_help = true)]
     Node(NodeVerb),

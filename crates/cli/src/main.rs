@@ -61,6 +61,7 @@ fn main() -> ExitCode {
         console,
         interface_folders: command_line.global.interfaces,
         arguments,
+        dds_names: false,
     };
     match log_line::install(&shared).and_then(|()| command_line.noun.run(&shared)) {
         Ok(()) => ExitCode::SUCCESS,

@@ -10,8 +10,9 @@ use crate::shared::Shared;
 use anyhow::{Context as _, Result};
 use clap::Args;
 use pteros::args::{Arguments, resolve_name};
-use pteros::names::NameKind;
-use pteros::{Context, ContextOptions, Graph, Node, SingleThreadedExecutor};
+use pteros::names::{NameKind, validate_dds_topic};
+use pteros::qos::QosProfile;
+use pteros::{Context, ContextOptions, Graph, Node, SingleThreadedExecutor, TopicInfo};
 use std::time::{Duration, Instant};
 
 /// Flags of every verb that asks the graph.
@@ -43,6 +44,7 @@ pub struct Session {
     pub node: Node,
     executor: SingleThreadedExecutor,
     arguments: Arguments,
+    dds_names: bool,
 }
 
 impl Session {
@@ -73,7 +75,22 @@ impl Session {
             node,
             executor,
             arguments: shared.arguments.clone(),
+            dds_names: shared.dds_names,
         })
+    }
+
+    /// The profile of an endpoint on a topic that the user named.
+    pub fn qos(&self, mut qos: QosProfile) -> QosProfile {
+        qos.avoid_ros_namespace_conventions = self.dds_names;
+        qos
+    }
+
+    /// The topics by the names that the user works with.
+    pub fn topics(&self, graph: &Graph) -> Vec<TopicInfo> {
+        match self.dds_names {
+            true => graph.dds_topics(),
+            false => graph.topics(),
+        }
     }
 
     /// Serves the network and at most one callback; blocks for at most
@@ -116,6 +133,10 @@ impl Session {
     /// say. Endpoints are created with the name as written: a name is remapped
     /// once.
     pub fn topic(&self, name: &str) -> Result<String> {
+        if self.dds_names {
+            validate_dds_topic(name)?;
+            return Ok(name.into());
+        }
         let (node, namespace) = (self.node.name(), self.node.namespace());
         let arguments = [&self.arguments];
         Ok(resolve_name(

@@ -8,7 +8,7 @@ use pteros::msg::library::InterfaceLibrary;
 use std::path::PathBuf;
 
 /// What the global flags said.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Shared {
     /// Where to print and in which form.
     pub console: Console,
@@ -16,6 +16,8 @@ pub struct Shared {
     pub interface_folders: Vec<PathBuf>,
     /// What stood behind `--ros-args`.
     pub arguments: Arguments,
+    /// Topics are named as DDS names them (`topic --dds-names`).
+    pub dds_names: bool,
 }
 
 /// The way out of every "unknown type".

@@ -265,6 +265,19 @@ impl InterfaceLibrary {
         derived::structure(self, name)
     }
 
+    /// The full name of the message whose definition says `@dds_name` this.
+    pub fn with_dds_name(&self, dds_name: &str) -> Option<String> {
+        let mut messages = self.names().filter(|name| name.contains("/msg/"));
+        let said = |name: &&str| {
+            let text = self.text(name).unwrap_or_default();
+            text.contains("@dds_name")
+                && self
+                    .structure(name)
+                    .is_ok_and(|spec| spec.dds_name.as_deref() == Some(dds_name))
+        };
+        messages.find(said).map(Into::into)
+    }
+
     fn unknown(&self, name: &str, used_by: Option<(&str, u32)>) -> LibraryError {
         let (package, short) = match (name.split_once('/'), name.rsplit_once('/')) {
             (Some((package, _)), Some((_, short))) => (package, short),
@@ -408,6 +421,16 @@ mod tests {
         assert_eq!(library.text("p/msg/A"), Some("int8 a"));
         assert_eq!(library.full_name("p/C"), None);
         assert_eq!(library.packages(), ["p"]);
+    }
+
+    #[test]
+    fn a_message_is_found_by_the_name_that_it_has_in_dds() {
+        let library = library(&[
+            ("p/msg/A", "int8 a # not @dds_name Shape"),
+            ("p/msg/B", "# @dds_name Shape\nint8 a"),
+        ]);
+        assert_eq!(library.with_dds_name("Shape").as_deref(), Some("p/msg/B"));
+        assert_eq!(library.with_dds_name("A"), None);
     }
 
     #[test]

@@ -87,8 +87,11 @@ pub enum CreateError {
         #[source]
         source: EndpointError,
     },
-    /// A type's name is not of the form `package/msg/Name`.
-    #[error("type \"{0}\" is not of the form package/msg/Name; for example std_msgs/msg/String")]
+    /// A type's name is neither of the form `package/msg/Name` nor, without
+    /// slashes, one of DDS's.
+    #[error(
+        "type \"{0}\" is not of the form package/msg/Name; for example std_msgs/msg/String, or a name of DDS's without slashes"
+    )]
     TypeName(String),
     /// A timer needs a positive period.
     #[error("a timer's period must be longer than zero")]

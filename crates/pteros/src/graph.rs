@@ -171,6 +171,13 @@ impl Graph {
         })
     }
 
+    /// All topics as DDS names them, sorted: those of ROS with their prefix
+    /// (`rt/chatter`), those of services, and those outside ROS's conventions
+    /// (`Square`).
+    pub fn dds_topics(&self) -> Vec<TopicInfo> {
+        self.grouped(|dds| Some(dds.to_owned()))
+    }
+
     /// All services with their types, sorted by name.
     pub fn services(&self) -> Vec<TopicInfo> {
         let mut services = self.named(|name| match name {
@@ -185,9 +192,13 @@ impl Graph {
     }
 
     fn named(&self, select: impl Fn(DdsTopic) -> Option<String>) -> Vec<TopicInfo> {
+        self.grouped(|dds| select(from_dds_topic(dds)))
+    }
+
+    fn grouped(&self, select: impl Fn(&str) -> Option<String>) -> Vec<TopicInfo> {
         let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for endpoint in self.raw().endpoints() {
-            if let Some(name) = select(from_dds_topic(&endpoint.data.topic)) {
+            if let Some(name) = select(&endpoint.data.topic) {
                 let ty = type_of(&endpoint.data);
                 found.entry(name).or_default().insert(ty);
             }
@@ -201,13 +212,14 @@ impl Graph {
             .collect()
     }
 
-    /// The publishers of a topic, given by its fully qualified name (`/scan`);
-    /// none where nobody publishes or the name is not qualified.
+    /// The publishers of a topic, given by its fully qualified name (`/scan`)
+    /// or the name that DDS has for it (`rt/scan`, `Square`); none where nobody
+    /// publishes or the name is neither.
     pub fn publishers(&self, topic: &str) -> Vec<EndpointInfo> {
         self.of_topic(topic, EndpointKind::Publisher)
     }
 
-    /// The subscriptions of a topic, given by its fully qualified name.
+    /// The subscriptions of a topic, given as for [`Graph::publishers`].
     pub fn subscriptions(&self, topic: &str) -> Vec<EndpointInfo> {
         self.of_topic(topic, EndpointKind::Subscription)
     }
@@ -218,7 +230,8 @@ impl Graph {
             .raw()
             .endpoints()
             .into_iter()
-            .filter(|e| kind_of(e.data.guid) == kind && ros_topic(&e.data.topic) == topic)
+            .filter(|e| kind_of(e.data.guid) == kind)
+            .filter(|e| e.data.topic == topic || ros_topic(&e.data.topic) == topic)
             .map(|e| self.endpoint_info(e, &nodes))
             .collect();
         found.sort_by_key(|e| e.gid);

@@ -14,7 +14,7 @@ use pteros_msg::key::key_reader;
 use pteros_msg::message::{Message, dds_type_name};
 use pteros_rmw::graph::NodeKey;
 use pteros_rmw::instance::Keying;
-use pteros_rmw::names::{NameKind, dds_topic, node_path};
+use pteros_rmw::names::{NameKind, dds_topic, node_path, validate_dds_topic};
 use pteros_rmw::reader::Wants;
 use pteros_rmw::store::default_name;
 use pteros_rmw::{Core, EndpointSpec};
@@ -151,7 +151,13 @@ impl NodeCore {
         sources
     }
 
-    fn resolve(&self, topic: &str) -> Result<String, CreateError> {
+    /// The full name after remapping; as it is given where the profile avoids
+    /// ROS's conventions.
+    fn resolve(&self, topic: &str, qos: &QosProfile) -> Result<String, CreateError> {
+        if qos.avoid_ros_namespace_conventions {
+            validate_dds_topic(topic)?;
+            return Ok(topic.into());
+        }
         let name = resolve_name(
             &self.sources(),
             NameKind::Topic,
@@ -301,7 +307,7 @@ impl Node {
         ty: TypeFacts<'_>,
         options: PublisherOptions,
     ) -> Result<Arc<RawPublisher>, CreateError> {
-        let topic = self.core.resolve(topic)?;
+        let topic = self.core.resolve(topic, &options.qos)?;
         let mut spec = spec(&topic, ty, &options.qos, |qos| qos.to_endpoint())?;
         spec.group = options.group;
         let runtime = self.core.core();
@@ -391,7 +397,7 @@ impl Node {
     }
 
     /// A subscription to serialized messages, which are never decoded. The
-    /// type need not be known beyond its name; of an instance's end it gets the
+    /// type need not be known beyond its name, ROS's or (without slashes) DDS's; of an instance's end it gets the
     /// serialized key if its options have a
     /// [`key_reader`](SubscriptionOptions::key_reader).
     ///
@@ -410,6 +416,10 @@ impl Node {
         };
         let facts = TypeFacts {
             name: type_name,
+            dds_name: match type_name.contains('/') {
+                true => dds_type_name(type_name),
+                false => type_name.into(),
+            },
             hash,
             keying,
         };
@@ -425,7 +435,7 @@ impl Node {
         (decode, decode_key): (Decoder<T>, KeyDecoder<T>),
         options: SubscriptionOptions<T>,
     ) -> Result<Subscription<T>, CreateError> {
-        let topic = self.core.resolve(topic)?;
+        let topic = self.core.resolve(topic, &options.qos)?;
         let runtime = self.core.core();
         let dds = dds_topic(&topic, options.qos.avoid_ros_namespace_conventions);
         let known = runtime.graph().endpoints();
@@ -564,6 +574,8 @@ impl fmt::Debug for Node {
 /// What an endpoint must know of its type.
 struct TypeFacts<'a> {
     name: &'a str,
+    /// As it is announced.
+    dds_name: String,
     hash: Option<TypeHash>,
     keying: Keying,
 }
@@ -572,6 +584,7 @@ impl<'a> TypeFacts<'a> {
     fn of<T: Message>() -> Self {
         Self {
             name: T::TYPE_NAME,
+            dds_name: T::dds_type_name(),
             hash: Some(T::TYPE_HASH),
             keying: key_reader::<T>().map_or(Keying::Keyless, Keying::Keyed),
         }
@@ -580,6 +593,10 @@ impl<'a> TypeFacts<'a> {
     fn of_dynamic(ty: &'a DynamicType) -> Self {
         Self {
             name: ty.name(),
+            dds_name: match ty.name().contains('/') {
+                true => ty.dds_type_name(),
+                false => ty.dds_name().unwrap_or(ty.name()).into(),
+            },
             hash: Some(ty.hash()),
             keying: ty.key_reader().map_or(Keying::Keyless, Keying::Keyed),
         }
@@ -594,7 +611,8 @@ fn spec(
     qos: &QosProfile,
     announced: impl FnOnce(&QosProfile) -> pteros_rmw::rtps::qos::EndpointQos,
 ) -> Result<EndpointSpec, CreateError> {
-    if ty.name.split('/').count() != 3 {
+    // Names of DDS's have no slashes and are taken as they are.
+    if ty.name.is_empty() || !matches!(ty.name.split('/').count(), 1 | 3) {
         return Err(CreateError::TypeName(ty.name.into()));
     }
     qos.validate().map_err(|source| CreateError::Qos {
@@ -608,7 +626,7 @@ fn spec(
     }
     Ok(EndpointSpec {
         topic: dds_topic(topic, qos.avoid_ros_namespace_conventions),
-        type_name: dds_type_name(ty.name),
+        type_name: ty.dds_name,
         qos: endpoint_qos,
         keying: ty.keying,
         lifecycle: qos.lifecycle(),

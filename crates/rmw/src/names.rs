@@ -15,6 +15,9 @@ pub const NAMESPACE_BYTES_MAX: usize = 245;
 /// The longest node name.
 pub const NODE_BYTES_MAX: usize = 255;
 
+/// The longest topic name in DDS (RTPS 2.5 §9.6.2.2.1, `string<256>`).
+pub const DDS_TOPIC_BYTES_MAX: usize = 255;
+
 /// What a name is the name of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum NameKind {
@@ -28,6 +31,8 @@ pub enum NameKind {
     Namespace,
     /// A security enclave.
     Enclave,
+    /// A topic as DDS has it, without ROS 2's conventions.
+    DdsTopic,
 }
 
 impl fmt::Display for NameKind {
@@ -38,6 +43,7 @@ impl fmt::Display for NameKind {
             Self::Node => "node",
             Self::Namespace => "namespace",
             Self::Enclave => "enclave",
+            Self::DdsTopic => "DDS topic",
         })
     }
 }
@@ -146,10 +152,28 @@ fn allowed_characters(kind: NameKind) -> &'static str {
     match kind {
         NameKind::Node => "letters, digits and underscores (the namespace is given apart)",
         NameKind::Namespace | NameKind::Enclave => "letters, digits, underscores and slashes",
+        NameKind::DdsTopic => "visible ASCII characters",
         NameKind::Topic | NameKind::Service => {
             "letters, digits, underscores and slashes, ~ at the start, {node}, {ns} or {namespace}"
         }
     }
+}
+
+/// Whether a topic may have this name in DDS, where nothing is put before it:
+/// 1 to 255 visible ASCII characters, since stacks differ in all others.
+pub fn validate_dds_topic(name: &str) -> Result<(), NameError> {
+    let wrong = |position, rule| Err(error(NameKind::DdsTopic, name, position, rule));
+    if name.is_empty() {
+        return wrong(0, NameRule::Empty);
+    }
+    if let Some((at, c)) = name.char_indices().find(|(_, c)| !c.is_ascii_graphic()) {
+        return wrong(at, NameRule::Character(c));
+    }
+    if name.len() > DDS_TOPIC_BYTES_MAX {
+        let bytes_max = DDS_TOPIC_BYTES_MAX;
+        return wrong(bytes_max, NameRule::TooLong { bytes_max });
+    }
+    Ok(())
 }
 
 /// Whether a node may have this name (no namespace in it).
@@ -520,6 +544,20 @@ mod tests {
         assert_eq!(split_node_path("/a/b/talker"), ("/a/b", "talker"));
         assert_eq!(split_node_path("/talker"), ("/", "talker"));
         assert_eq!(split_node_path("talker"), ("/", "talker"));
+    }
+
+    #[test]
+    fn a_name_without_conventions_is_any_visible_word() {
+        for good in ["Square", "rt/chatter", "a::b.c-d", "/x"] {
+            assert_eq!(validate_dds_topic(good), Ok(()));
+        }
+        let said = |name: &str| validate_dds_topic(name).unwrap_err().to_string();
+        assert_eq!(
+            said("my square"),
+            "DDS topic name \"my square\" has ' ' at position 2: use only visible ASCII characters"
+        );
+        assert!(said("").contains("is empty"));
+        assert!(said(&"a".repeat(256)).contains("more than the 255 allowed"));
     }
 
     #[test]

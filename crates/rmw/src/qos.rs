@@ -124,7 +124,9 @@ pub struct QosProfile {
     /// How long a publish may wait for room when unacknowledged samples fill
     /// the history: reliable publishers that keep all. 100 ms by default.
     pub max_blocking_time: Option<Duration>,
-    /// Use the topic name on the wire as it is, without ROS 2's `rt` prefix.
+    /// Use the topic name on the wire as it is given, without ROS 2's `rt`
+    /// prefix, namespace and remapping: `Square`, as other DDS systems name it.
+    /// (rclcpp puts a namespace before it even so; write `/chatter` to meet it.)
     pub avoid_ros_namespace_conventions: bool,
     /// Upper bounds of what is kept; `None` means the stack's own.
     pub resource_limits: ResourceLimits,

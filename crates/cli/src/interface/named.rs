@@ -27,9 +27,9 @@ pub fn name_or_stdin(name: String) -> Result<String> {
 }
 
 /// The full name of an interface that was written in full (`std_msgs/msg/String`)
-/// or without its kind (`std_msgs/String`).
+/// or without its kind (`std_msgs/String`), or as DDS has it (`ShapeType`).
 pub fn known(library: &InterfaceLibrary, name: &str) -> Result<String> {
-    match library.full_name(name) {
+    match full_name(library, name) {
         Some(full) => Ok(full),
         None => bail!(
             "unknown type '{name}'{} Known ones: pteros interface list; {MORE_INTERFACES}",
@@ -52,5 +52,11 @@ pub fn known_message(library: &InterfaceLibrary, name: &str) -> Result<String> {
 /// The full name of a type where it is known here, else what was written: the
 /// graph may hold types whose definition is not at hand.
 pub fn full_or_as_written(library: &InterfaceLibrary, name: &str) -> String {
-    library.full_name(name).unwrap_or_else(|| name.to_string())
+    full_name(library, name).unwrap_or_else(|| name.to_string())
+}
+
+/// By ROS's name or DDS's.
+fn full_name(library: &InterfaceLibrary, name: &str) -> Option<String> {
+    let named = library.full_name(name);
+    named.or_else(|| library.with_dds_name(name))
 }

@@ -2,6 +2,7 @@
 
 use super::listening::{Listening, ListeningFlags, beat, listen, nothing_heard};
 use super::window::Window;
+use crate::interface::named::full_or_as_written;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::values::positive_count;
@@ -40,7 +41,7 @@ impl Delay {
         let Some(listening) = listen(&session, shared, &topics[0], end)? else {
             return end.map_or(Ok(()), |_| nothing_heard(&session, &topics));
         };
-        let description = library.describe(&listening.type_name)?;
+        let description = library.describe(&full_or_as_written(&library, &listening.type_name))?;
         let has_header = description.type_description.fields.iter().any(|field| {
             field.name == "header" && field.field_type.nested_type_name == "std_msgs/msg/Header"
         });

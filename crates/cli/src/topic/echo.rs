@@ -3,7 +3,7 @@
 use super::info::offers;
 use super::known::{known_topic, only_type};
 use super::mismatch::Mismatches;
-use crate::interface::named::known_message;
+use crate::interface::named::{full_or_as_written, known_message};
 use crate::outcome::Interrupted;
 use crate::python_repr;
 use crate::qos_flags::QosFlags;
@@ -105,13 +105,16 @@ impl Echo {
             // The receiver lives as long as the subscription.
             let _ = sender.send(change);
         };
-        let mut options = SubscriptionOptions::new(qos).on_change(forward);
+        let mut options = SubscriptionOptions::new(session.qos(qos)).on_change(forward);
         if let Some(reader) = message_type.as_ref().and_then(DynamicType::key_reader) {
             options = options.key_reader(reader);
         }
+        // Some types have a name of their own in DDS.
+        let dds_name = message_type.as_ref().and_then(DynamicType::dds_name);
+        let type_name = dds_name.unwrap_or(&type_name);
         let node = &session.node;
         let subscription =
-            node.create_raw_subscription(&self.topic_name, &type_name, hash, options)?;
+            node.create_raw_subscription(&self.topic_name, type_name, hash, options)?;
 
         let end = self.timeout.map(|timeout| Instant::now() + timeout);
         let mut printer = Printer::new(&self, shared, message_type);
@@ -170,7 +173,9 @@ impl Echo {
     }
 
     fn message_type(&self, shared: &Shared, topic: &str, type_name: &str) -> Result<DynamicType> {
-        let description = shared.library()?.describe(type_name).with_context(|| {
+        let library = shared.library()?;
+        let known = full_or_as_written(&library, type_name);
+        let description = library.describe(&known).with_context(|| {
             format!(
                 "topic '{topic}' is of type {type_name}, whose definition is not known here: {}, or use --raw",
                 crate::shared::MORE_INTERFACES

@@ -26,12 +26,14 @@ impl Find {
     /// Prints the topics of the type, sorted. A type that nobody uses gives an
     /// empty answer.
     pub fn run(self, shared: &Shared) -> Result<()> {
-        let wanted = full_or_as_written(&shared.library()?, &self.topic_type);
+        let library = shared.library()?;
+        let full = |name: &str| full_or_as_written(&library, name);
+        let wanted = full(&self.topic_type);
         let session = Session::open(shared, None)?;
         let graph = session.discover(&self.discovery);
-        let names: Vec<String> = shown_topics(&graph, self.include_hidden_topics)
+        let names: Vec<String> = shown_topics(&session, &graph, self.include_hidden_topics)
             .into_iter()
-            .filter(|topic| topic.types.contains(&wanted))
+            .filter(|topic| topic.types.iter().any(|name| full(name) == wanted))
             .map(|topic| topic.name)
             .collect();
         Ok(shared.console.names(&names, self.count_topics)?)

@@ -8,8 +8,8 @@ use pteros::names::is_hidden;
 use pteros::{Graph, TopicInfo};
 
 /// The topics to show, sorted by name.
-pub fn shown_topics(graph: &Graph, include_hidden: bool) -> Vec<TopicInfo> {
-    let mut topics = graph.topics();
+pub fn shown_topics(session: &Session, graph: &Graph, include_hidden: bool) -> Vec<TopicInfo> {
+    let mut topics = session.topics(graph);
     topics.retain(|topic| include_hidden || !is_hidden(&topic.name));
     topics.sort_by(|a, b| a.name.cmp(&b.name));
     topics
@@ -17,7 +17,7 @@ pub fn shown_topics(graph: &Graph, include_hidden: bool) -> Vec<TopicInfo> {
 
 /// The topic of that full name.
 pub fn known_topic(session: &Session, graph: &Graph, name: &str) -> Result<TopicInfo> {
-    let topics = graph.topics();
+    let topics = session.topics(graph);
     if let Some(topic) = topics.iter().find(|topic| topic.name == name) {
         return Ok(topic.clone());
     }

@@ -38,7 +38,7 @@ impl List {
     pub fn run(self, shared: &Shared) -> Result<()> {
         let session = Session::open(shared, None)?;
         let graph = session.discover(&self.discovery);
-        let rows: Vec<Row> = shown_topics(&graph, self.include_hidden_topics)
+        let rows: Vec<Row> = shown_topics(&session, &graph, self.include_hidden_topics)
             .into_iter()
             .map(|topic| Row {
                 publisher_count: graph.publishers(&topic.name).len(),

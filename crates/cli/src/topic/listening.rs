@@ -61,7 +61,10 @@ pub fn listen(
         let revision = graph.revision();
         let publishers = graph.publishers(&topic);
         if let Some(publisher) = publishers.first() {
-            let known = graph.topics().into_iter().find(|known| known.name == topic);
+            let known = session
+                .topics(&graph)
+                .into_iter()
+                .find(|known| known.name == topic);
             if let Some(known) = known {
                 let way_out = format!(
                     "stop the publishers of the others; who they are says: pteros topic info -v {topic}"
@@ -87,7 +90,7 @@ pub fn listen(
         name,
         &type_name,
         type_hash,
-        SubscriptionOptions::new(qos).callback(move |sample| {
+        SubscriptionOptions::new(session.qos(qos)).callback(move |sample| {
             // The receiver lives as long as the subscription.
             let _ = sender.send(sample);
         }),

@@ -19,7 +19,27 @@ mod window;
 
 use crate::shared::Shared;
 use anyhow::Result;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
+
+/// `topic` and what all its verbs know.
+#[derive(Debug, Args)]
+pub struct Topic {
+    /// Take and show topic names as DDS has them, without ROS's prefix, namespace and remapping (e.g. Square, rt/chatter)
+    #[arg(long, global = true)]
+    dds_names: bool,
+    #[command(subcommand)]
+    verb: TopicVerb,
+}
+
+impl Topic {
+    /// Runs the verb.
+    pub fn run(self, shared: &Shared) -> Result<()> {
+        self.verb.run(&Shared {
+            dds_names: self.dds_names,
+            ..shared.clone()
+        })
+    }
+}
 
 /// Verbs of `topic`.
 #[derive(Debug, Subcommand)]
@@ -47,8 +67,7 @@ pub enum TopicVerb {
 }
 
 impl TopicVerb {
-    /// Runs the verb.
-    pub fn run(self, shared: &Shared) -> Result<()> {
+    fn run(self, shared: &Shared) -> Result<()> {
         match self {
             Self::List(verb) => verb.run(shared),
             Self::Info(verb) => verb.run(shared),

@@ -91,7 +91,7 @@ impl Publish {
         let name = self.node_name.as_deref();
         let session = Session::open_with(shared, name, |options| self.mode.context(options))?;
         let topic = session.topic(&self.topic_name)?;
-        let options = self.mode.publisher(PublisherOptions::new(qos));
+        let options = self.mode.publisher(PublisherOptions::new(session.qos(qos)));
         let publisher =
             session
                 .node

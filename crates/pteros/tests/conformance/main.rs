@@ -6,6 +6,7 @@
 )]
 
 mod coherent;
+mod dds_names;
 mod durability;
 mod events;
 mod flow;
@@ -116,6 +117,7 @@ on_both_paths!(
     coherent::a_publisher_dropped_within_a_set_leaves_after_it,
     coherent::a_slow_reader_holds_coherent_writers_back_and_gets_every_set,
     coherent::what_a_group_cannot_do_is_said,
+    dds_names::a_topic_may_have_the_name_that_dds_gives_it,
     representation::samples_are_written_as_the_profile_says,
     representation::appendable_types_are_delimited,
     representation::a_subscription_may_take_one_version_only,

@@ -1,0 +1,70 @@
+//! Topics and types without ROS's conventions, as other DDS systems name them.
+
+use pteros::interfaces::dds_shapes::msg::ShapeType;
+use pteros::msg::dynamic::{DynamicMessage, DynamicType};
+use pteros::msg::message::Message;
+use pteros::prelude::*;
+use pteros::{PublisherOptions, SubscriptionOptions};
+
+use crate::stage::{PATIENCE, Stage};
+
+pub fn a_topic_may_have_the_name_that_dds_gives_it(stage: &Stage) {
+    let qos = QosProfile::default().avoid_ros_namespace_conventions();
+    let ty = DynamicType::new(ShapeType::type_description()).unwrap();
+    let (here, there) = (&stage.publishing, &stage.subscribing);
+    let publisher = here.create_publisher::<ShapeType>("Square", &qos).unwrap();
+    let options = PublisherOptions::new(&qos);
+    let untyped = here.create_dynamic_publisher_with("Square", &ty, options);
+    let untyped = untyped.unwrap();
+    let subscription = there
+        .create_polled_subscription::<ShapeType>("Square", &qos)
+        .unwrap();
+    let raw = SubscriptionOptions::new(&qos);
+    let raw = there.create_raw_subscription("Square", "ShapeType", None, raw);
+    let raw = raw.unwrap();
+    // ROS's topic of that name is another.
+    let ros = there
+        .create_polled_subscription::<ShapeType>("Square", 10)
+        .unwrap();
+    for count in [
+        subscription.wait_for_matched(2, PATIENCE),
+        raw.wait_for_matched(2, PATIENCE),
+    ] {
+        assert!(count);
+    }
+    assert!(publisher.wait_for_matched(2, PATIENCE) && untyped.wait_for_matched(2, PATIENCE));
+    assert_eq!(ros.matched_count(), 0);
+    assert_eq!((publisher.topic(), ros.topic()), ("Square", "/Square"));
+
+    let shape = ShapeType {
+        color: "RED".into(),
+        ..ShapeType::default()
+    };
+    publisher.publish(&shape).unwrap();
+    let message = DynamicMessage::from_message(&ty, &shape).unwrap();
+    untyped.publish(&message).unwrap();
+    let mut got = 0;
+    stage.until("both", || {
+        while let Some(sample) = subscription.take() {
+            assert_eq!(*sample, shape);
+            got += 1;
+        }
+        got == 2
+    });
+
+    let graph = there.context().graph();
+    let dds: Vec<_> = graph.dds_topics().into_iter().map(|t| t.name).collect();
+    for name in ["Square", "rt/Square"] {
+        assert!(dds.iter().any(|known| known == name), "{name} in {dds:?}");
+    }
+    let ros: Vec<_> = graph.topics().into_iter().map(|t| t.name).collect();
+    assert!(!ros.iter().any(|name| name == "Square"), "{ros:?}");
+    let found = graph.publishers("Square");
+    assert_eq!(found.len(), 2);
+    assert_eq!(found[0].topic_type, "ShapeType");
+    assert_eq!(graph.subscriptions("rt/Square").len(), 1);
+
+    let error = here.create_publisher::<ShapeType>("my square", &qos);
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("DDS topic name \"my square\""), "{error}");
+}
