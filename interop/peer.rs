@@ -121,8 +121,13 @@ impl Peer {
 
     /// Gives the line that `--start stdin` waits for.
     pub fn go(&mut self) {
+        self.tell("");
+    }
+
+    /// Gives it a line on its standard input.
+    pub fn tell(&mut self, line: &str) {
         let input = self.child.stdin.as_mut().expect("stdin is piped");
-        writeln!(input)
+        writeln!(input, "{line}")
             .and_then(|()| input.flush())
             .expect("the peer reads its stdin");
     }

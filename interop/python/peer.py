@@ -20,8 +20,9 @@ from cyclonedds.builtin import (BuiltinDataReader, BuiltinTopicDcpsParticipant,
 from cyclonedds.core import DDSException, Listener, Policy, Qos
 from cyclonedds.domain import DomainParticipant
 from cyclonedds.idl import IdlStruct
-from cyclonedds.idl.annotations import final
-from cyclonedds.idl.types import sequence, uint8, uint32
+from cyclonedds.idl.annotations import final, key
+from cyclonedds.idl.types import int32, sequence, uint8, uint32
+from cyclonedds.internal import InvalidSample
 from cyclonedds.pub import DataWriter, Publisher
 from cyclonedds.sub import DataReader, Subscriber
 from cyclonedds.topic import Topic
@@ -57,6 +58,23 @@ class Bytes(IdlStruct, typename="std_msgs::msg::dds_::UInt8MultiArray_"):
     layout: Layout = field(default_factory=Layout)
     data: sequence[uint8] = field(default_factory=list)
 
+
+def shape_type(name):
+    """The demonstration's type, under the name that the other side gives it."""
+    @dataclass
+    @final
+    class Shape(IdlStruct, typename=name):
+        color: str
+        key("color")
+        x: int32 = 0
+        y: int32 = 0
+        shapesize: int32 = 0
+        additional_payload_size: sequence[uint8] = field(default_factory=list)
+
+    return Shape
+
+
+STATES = {16: "alive", 32: "disposed", 64: "no_writers"}
 
 # Names by Cyclone's own numbering, whose end differs from the standard's.
 POLICIES = (
@@ -140,7 +158,12 @@ class Reports(Listener):
                 content, text = sample.data.encode(), sample.data
             elif isinstance(sample, Bytes):
                 content, text = bytes(sample.data), None
-            else:  # InvalidSample: a disposal, not data
+            elif not isinstance(sample, InvalidSample):
+                text = f"{sample.color} {sample.x}"
+                content = text.encode()
+            else:
+                state = STATES[int(sample.sample_info.instance_state)]
+                say(f"instance color={sample.key_sample.color} state={state}")
                 continue
             say_sample("received", self.received + 1, content, text)
             self.received += 1
@@ -158,7 +181,8 @@ def parse():
     parser = argparse.ArgumentParser(prog="peer", description=__doc__, allow_abbrev=False)
     parser.add_argument("verb", choices=["pub", "sub", "look"])
     parser.add_argument("--topic", default="rt/chatter")
-    parser.add_argument("--type", choices=["string", "bytes"], default="string")
+    parser.add_argument("--type", choices=["string", "bytes", "shape"], default="string")
+    parser.add_argument("--type-name", default="ShapeType")
     parser.add_argument("--text")
     parser.add_argument("--reliability", choices=["best_effort", "reliable"], default="reliable")
     parser.add_argument("--durability", choices=["volatile", "transient_local"], default="volatile")
@@ -173,6 +197,7 @@ def parse():
     parser.add_argument("--settle", type=float, default=0.3)
     parser.add_argument("--linger", type=float, default=0)
     parser.add_argument("--partition")
+    parser.add_argument("--autodispose", choices=["on", "off"], default="on")
     parser.add_argument("--exclusive", type=int)
     parser.add_argument("--typehash")
     parser.add_argument("--enclave", default="/")
@@ -216,6 +241,8 @@ def endpoint_qos(o):
         policies.append(Policy.Ownership.Exclusive)
         if o.verb == "pub":
             policies.append(Policy.OwnershipStrength(o.exclusive))
+    if o.verb == "pub" and o.autodispose == "off":
+        policies.append(Policy.WriterDataLifecycle(autodispose=False))
     if o.typehash:
         policies.append(Policy.Userdata(f"typehash={o.typehash};".encode()))
     return Qos(*policies)
@@ -251,6 +278,8 @@ def run_pub(o, participant, topic, reports, end):
         sys.stdin.readline()
     if o.wait_matched:
         stop.wait(o.settle)
+    if o.type == "shape":
+        return draw(writer, topic.data_type)
     seq, following = 0, time.monotonic()
     while not stop.is_set() and (not o.count or seq < o.count) and time.monotonic() < end:
         seq += 1
@@ -265,6 +294,18 @@ def run_pub(o, participant, topic, reports, end):
     stay_until(time.monotonic() + o.linger)
     say(f"ended sent={seq}")
     return EXIT_OK if complete or stop.is_set() else EXIT_TIME
+
+
+def draw(writer, shape):
+    """Does what lines on stdin say until they end: WORD COLOR [X]."""
+    words = {"write": writer.write, "dispose": writer.dispose,
+             "unregister": writer.unregister_instance, "write_dispose": writer.write_dispose}
+    for line in sys.stdin:
+        word, color, *x = line.split()
+        words[word](shape(color, int(x[0]) if x else 0))
+        say(f"did {line.strip()}")
+    say("ended drawing")
+    return EXIT_OK
 
 
 def run_sub(o, participant, topic, reports, end):
@@ -319,7 +360,8 @@ def main():
     end = time.monotonic() + o.timeout if o.timeout > 0 else float("inf")
     enclave = Qos(Policy.Userdata(f"enclave={o.enclave};".encode()))
     participant = DomainParticipant(o.domain or 0, qos=enclave)
-    topic = Topic(participant, o.topic, Bytes if o.type == "bytes" else String)
+    types = {"string": String, "bytes": Bytes, "shape": shape_type(o.type_name)}
+    topic = Topic(participant, o.topic, types[o.type])
     run = {"pub": run_pub, "sub": run_sub, "look": run_look}[o.verb]
     return run(o, participant, topic, Reports(), end)
 

@@ -9,9 +9,10 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use pteros::EndpointEvent as Event;
+use pteros::interfaces::dds_shapes::msg::ShapeType as Shape;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
+use pteros::{Change, EndpointEvent as Event, InstanceState};
 
 const PART: &str = "PTEROS_TEST_PART";
 const DOMAIN: &str = "PTEROS_TEST_DOMAIN";
@@ -39,6 +40,12 @@ fn child() {
     let publisher = node.create_publisher::<Text>("word", &latched).unwrap();
     let word = Text { data: part.clone() };
     publisher.publish(&word).unwrap();
+    let shapes = node.create_publisher::<Shape>("shape", &latched).unwrap();
+    let shape = Shape {
+        color: part.clone(),
+        ..Shape::default()
+    };
+    shapes.publish(&shape).unwrap();
     println!("ready");
     node.spin_until(|| false, PATIENCE * 3);
     println!("shut down: {}", context.is_shut_down());
@@ -163,6 +170,38 @@ fn an_interrupted_process_says_goodbye() {
         asked.elapsed() < LEASE,
         "noticed by its lease, not its goodbye"
     );
+}
+
+#[test]
+fn what_a_killed_process_wrote_has_no_writers_and_what_one_wrote_that_ends_is_gone() {
+    let context = context(194, PATIENCE);
+    let node = context.node("parent").unwrap();
+    let qos = QosProfile::default().transient_local();
+    let shapes = node
+        .create_polled_subscription::<Shape>("shape", &qos)
+        .unwrap();
+    let next = || {
+        let mut change = None;
+        context.graph().wait_until(PATIENCE, || {
+            change = shapes.take_change();
+            change.is_some()
+        });
+        match change.expect("a change") {
+            Change::Sample(sample) => (sample.color.clone(), None),
+            Change::End(end) => (end.key().color.clone(), Some(end.state())),
+        }
+    };
+    let mut killed = start("killed", 194);
+    assert_eq!(next(), ("killed".into(), None));
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let mut ends = start("ends", 194);
+    assert_eq!(next(), ("ends".into(), None));
+    let no_writers = Some(InstanceState::NoWriters);
+    assert_eq!(next(), ("killed".into(), no_writers));
+    interrupt(&ends);
+    assert_eq!(next(), ("ends".into(), Some(InstanceState::Disposed)));
+    assert!(ends.wait().unwrap().success());
 }
 
 #[test]

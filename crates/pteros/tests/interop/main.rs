@@ -11,6 +11,7 @@ mod peer;
 mod announce;
 mod departure;
 mod history;
+mod instances;
 mod mismatch;
 mod ownership;
 mod sizes;
@@ -90,5 +91,23 @@ fn our_type_hash_is_read() {
         Stack::Python,
         "our_type_hash_is_read",
         announce::our_type_hash_is_read,
+    );
+}
+
+#[test]
+fn their_instances_end_for_us() {
+    play(
+        Stack::Python,
+        "their_instances_end_for_us",
+        instances::their_instances_end_for_us,
+    );
+}
+
+#[test]
+fn our_instances_end_for_them() {
+    play(
+        Stack::Python,
+        "our_instances_end_for_them",
+        instances::our_instances_end_for_them,
     );
 }

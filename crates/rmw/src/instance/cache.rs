@@ -537,6 +537,12 @@ impl Instances {
         self.alarms.forget(key);
     }
 
+    /// Instances known now.
+    #[cfg(test)]
+    pub(crate) fn count(&self) -> usize {
+        self.records.len()
+    }
+
     fn forget_a_dormant_one(&mut self) -> bool {
         let Some(key) = self.dormant.pop_first() else {
             return false;

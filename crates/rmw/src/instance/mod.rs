@@ -9,6 +9,8 @@ mod cache;
 mod identity;
 mod record;
 mod registry;
+#[cfg(test)]
+mod tests;
 mod writing;
 
 use bytes::Bytes;

@@ -76,6 +76,9 @@ impl Registry {
         let key = keyed.info.key;
         if keyed.kind.is_unregistered() {
             self.keys.remove(&key);
+        } else {
+            // Another thread may have unregistered it meanwhile.
+            self.keys.entry(key).or_insert_with(|| keyed.key.clone());
         }
         let due = match keyed.kind {
             ChangeKind::Alive => now.after(self.deadline),

@@ -1,0 +1,124 @@
+//! Instances of a keyed topic between Pteros and Cyclone DDS, which sends no key
+//! hashes: the keys are read from the payloads.
+
+use pteros::interfaces::dds_shapes::msg::ShapeType as Shape;
+use pteros::msg::message::dds_type_name;
+use pteros::prelude::*;
+use pteros::{Change, InstanceState as State};
+
+use crate::peer::{Peer, value};
+use crate::stage::*;
+
+fn shape(color: &str, x: i32) -> Shape {
+    Shape {
+        color: color.into(),
+        x,
+        ..Shape::default()
+    }
+}
+
+/// The next change: the color, where it is or how it ended.
+fn next(node: &Node, subscription: &Subscription<Shape>) -> (String, Result<i32, State>) {
+    let mut change = None;
+    time_until(node, PATIENCE, || {
+        change = subscription.take_change();
+        change.is_some()
+    });
+    match change.unwrap() {
+        Change::Sample(sample) => (sample.color.clone(), Ok(sample.x)),
+        Change::End(end) => (end.key().color.clone(), Err(end.state())),
+    }
+}
+
+/// What the peer must say to draw on our topic, on which we have an endpoint.
+fn their_words(node: &Node) -> String {
+    let graph = node.context().graph();
+    let ours = graph
+        .topics()
+        .into_iter()
+        .find(|topic| topic.name == "/shapes");
+    let name = ours.unwrap().types.remove(0);
+    let name = match name.contains('/') {
+        true => dds_type_name(&name),
+        false => name,
+    };
+    format!("--type shape --topic rt/shapes --type-name {name}")
+}
+
+fn they_draw(stage: &Stage, options: &str, script: &[(&str, &[Result<i32, State>])]) {
+    let node = stage.node();
+    let subscription = node
+        .create_polled_subscription::<Shape>("shapes", QosProfile::default())
+        .unwrap();
+    let mut peer = stage.waiting_publisher(&format!("{} {options}", their_words(&node)));
+    wait_until_we_hear(&subscription, &mut peer);
+    for (line, expected) in script {
+        peer.tell(line);
+        peer.expect(&format!("did {line}"), PATIENCE);
+        let color = line.split(' ').nth(1).unwrap();
+        for what in *expected {
+            assert_eq!(next(&node, &subscription), (color.into(), *what), "{line}");
+        }
+    }
+    assert_eq!(subscription.counts().lost, 0);
+}
+
+pub fn their_instances_end_for_us(stage: &Stage) {
+    let disposed = Err(State::Disposed);
+    they_draw(
+        stage,
+        "",
+        &[
+            ("write RED 1", &[Ok(1)]),
+            ("write BLUE 2", &[Ok(2)]),
+            ("dispose RED", &[disposed]),
+            ("write RED 3", &[Ok(3)]),
+            ("unregister BLUE", &[disposed]),
+            ("write_dispose GREEN 4", &[Ok(4), disposed]),
+        ],
+    );
+    they_draw(
+        stage,
+        "--autodispose off",
+        &[
+            ("write RED 1", &[Ok(1)]),
+            ("unregister RED", &[Err(State::NoWriters)]),
+            ("write RED 2", &[Ok(2)]),
+        ],
+    );
+}
+
+fn expect_instance(peer: &mut Peer, color: &str, state: &str) {
+    let line = peer.expect("instance ", PATIENCE);
+    let told = (value(&line, "color"), value(&line, "state"));
+    assert_eq!(told, (Some(color), Some(state)));
+}
+
+fn expect_shape(peer: &mut Peer, text: &str) {
+    let line = peer.expect("received ", PATIENCE);
+    assert_eq!(value(&line, "text"), Some(text), "{line}");
+}
+
+pub fn our_instances_end_for_them(stage: &Stage) {
+    let node = stage.node();
+    let first = node.create_publisher::<Shape>("shapes", 10).unwrap();
+    let mut peer = stage.peer(&format!("sub {}", their_words(&node)));
+    wait_until_they_hear(&first, &mut peer);
+    first.publish(&shape("RED", 1)).unwrap();
+    expect_shape(&mut peer, "RED 1");
+    first.dispose(&shape("RED", 0)).unwrap();
+    expect_instance(&mut peer, "RED", "disposed");
+    first.publish(&shape("BLUE", 2)).unwrap();
+    expect_shape(&mut peer, "BLUE 2");
+    // What it wrote goes with it.
+    drop(first);
+    expect_instance(&mut peer, "BLUE", "disposed");
+    let kept = QosProfile::default().no_autodispose();
+    let second = node.create_publisher::<Shape>("shapes", kept).unwrap();
+    assert!(second.wait_for_matched(1, PATIENCE));
+    peer.expect("matched 1", PATIENCE);
+    second.publish(&shape("GREEN", 3)).unwrap();
+    expect_shape(&mut peer, "GREEN 3");
+    second.unregister(&shape("GREEN", 0)).unwrap();
+    expect_instance(&mut peer, "GREEN", "no_writers");
+}

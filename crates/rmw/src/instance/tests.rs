@@ -1,0 +1,320 @@
+//! Stories of one keyed subscription's cache on fake time; both paths' stories
+//! are in `pteros/tests/conformance`.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use pteros_msg::cdr::DecodeError;
+use pteros_msg::key::{KeyHash, KeyReader};
+use pteros_rtps::history::{CacheChange, ChangeKind};
+use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
+use pteros_rtps::qos::{EndpointQos, History, ResourceLimits};
+use pteros_rtps::seq::SequenceNumber;
+use pteros_rtps::time::{Duration, Instant};
+
+use super::{InstanceState as State, Instances, Keyed, Lifecycle, identify};
+use crate::intake::Entered;
+use crate::sample::tests::item_of;
+use crate::sample::{Body, Item, SampleMeta};
+
+/// The first byte behind the encapsulation header is the key, and its hash.
+struct FirstByte;
+
+impl KeyReader for FirstByte {
+    fn of_sample(&self, payload: &[u8]) -> Result<KeyHash, DecodeError> {
+        let key = payload.get(4).ok_or(DecodeError::NoHeader)?;
+        Ok(KeyHash([*key; 16]))
+    }
+
+    fn of_key(&self, payload: &[u8]) -> Result<KeyHash, DecodeError> {
+        self.of_sample(payload)
+    }
+
+    fn key_of(&self, payload: &[u8]) -> Result<Vec<u8>, DecodeError> {
+        self.of_sample(payload)
+            .map(|hash| vec![0, 1, 0, 0, hash.0[0]])
+    }
+
+    fn key_of_hash(&self, hash: KeyHash) -> Option<Vec<u8>> {
+        Some(vec![0, 1, 0, 0, hash.0[0]])
+    }
+}
+
+fn cache(qos: &EndpointQos, lifecycle: Lifecycle) -> Instances {
+    Instances::new(Arc::new(FirstByte), qos, lifecycle)
+}
+
+fn at_ms(ms: u64) -> Instant {
+    Instant::from_nanos(ms * 1_000_000)
+}
+
+fn writer(n: u8) -> Guid {
+    item_of(n, 1).meta.publisher
+}
+
+fn meta(n: u8) -> SampleMeta {
+    item_of(n, 1).meta
+}
+
+fn item(from: u8, key: u8, kind: ChangeKind) -> Item {
+    let payload = Bytes::from(vec![0, 1, 0, 0, key, 0, 0, 0]);
+    let serialized = match kind {
+        ChangeKind::Alive => Bytes::new(),
+        _ => payload.clone(),
+    };
+    Item {
+        body: Body::Serialized(payload),
+        instance: Some(Box::new(Keyed::new(KeyHash([key; 16]), kind, serialized))),
+        ..item_of(from, 1)
+    }
+}
+
+fn offer(cache: &mut Instances, ms: u64, from: u8, key: u8, kind: ChangeKind) -> Entered {
+    cache.offer(at_ms(ms), item(from, key, kind), None, |_| true)
+}
+
+fn sample(cache: &mut Instances, key: u8) -> Entered {
+    offer(cache, 0, 1, key, ChangeKind::Alive)
+}
+
+/// What is taken next: the key, and how it ended if it did.
+fn taken(cache: &mut Instances) -> Option<(u8, Option<State>)> {
+    let item = cache.pop(|| Instant::ZERO).item?;
+    let end = item.is_end();
+    let info = item.instance.unwrap().info;
+    Some((info.key.0[0], end.then_some(info.state)))
+}
+
+fn all(cache: &mut Instances) -> Vec<(u8, Option<State>)> {
+    std::iter::from_fn(|| taken(cache)).collect()
+}
+
+#[test]
+fn an_instance_is_forgotten_when_it_has_ended_and_nothing_of_it_waits() {
+    let mut cache = cache(&EndpointQos::default(), Lifecycle::default());
+    sample(&mut cache, 7);
+    offer(&mut cache, 0, 1, 7, ChangeKind::DisposedUnregistered);
+    assert_eq!(cache.count(), 1);
+    assert_eq!(all(&mut cache), [(7, None), (7, Some(State::Disposed))]);
+    assert_eq!(cache.count(), 0);
+    // As if it had never been.
+    sample(&mut cache, 7);
+    let item = cache.pop(|| Instant::ZERO).item.unwrap();
+    assert_eq!(item.instance.unwrap().info.disposed_generations, 0);
+}
+
+#[test]
+fn of_many_ends_that_nobody_takes_the_last_is_kept() {
+    let mut cache = cache(&EndpointQos::default(), Lifecycle::default());
+    for _ in 0..1_000 {
+        sample(&mut cache, 7);
+        offer(&mut cache, 0, 1, 7, ChangeKind::Disposed);
+    }
+    let mut expected = vec![(7, None); 10];
+    expected.push((7, Some(State::Disposed)));
+    assert_eq!(all(&mut cache), expected);
+    sample(&mut cache, 7);
+    let item = cache.pop(|| Instant::ZERO).item.unwrap();
+    assert_eq!(item.instance.unwrap().info.disposed_generations, 1_000);
+}
+
+#[test]
+fn a_disposed_instance_that_is_still_written_gives_its_place_to_a_new_one() {
+    let few = EndpointQos {
+        resource_limits: ResourceLimits {
+            max_instances: Some(2),
+            ..ResourceLimits::default()
+        },
+        ..EndpointQos::default()
+    };
+    let mut cache = cache(&few, Lifecycle::default());
+    sample(&mut cache, 1);
+    sample(&mut cache, 2);
+    assert_eq!(sample(&mut cache, 3), Entered::Rejected);
+    offer(&mut cache, 0, 1, 1, ChangeKind::Disposed);
+    // Its end has not been taken.
+    assert_eq!(sample(&mut cache, 3), Entered::Rejected);
+    assert_eq!(all(&mut cache).len(), 3);
+    assert_eq!(sample(&mut cache, 3), Entered::Queued);
+    assert_eq!((cache.count(), cache.totals.rejected), (2, 2));
+}
+
+#[test]
+fn a_hostile_writer_of_ever_new_keys_fills_no_memory() {
+    let mut cache = cache(&EndpointQos::default(), Lifecycle::default());
+    for n in 0_u32..20_000 {
+        let mut item = item(1, 0, ChangeKind::Alive);
+        let mut key = [0; 16];
+        key[..4].copy_from_slice(&n.to_be_bytes());
+        item.instance = Some(Box::new(Keyed::new(
+            KeyHash(key),
+            ChangeKind::Alive,
+            Bytes::new(),
+        )));
+        cache.offer(at_ms(0), item, None, |_| true);
+    }
+    assert_eq!(cache.count(), super::INSTANCES_MAX_DEFAULT);
+    assert_eq!(cache.totals.rejected, 10_000);
+}
+
+#[test]
+fn an_end_that_cannot_be_named_is_no_news() {
+    let mut cache = cache(&EndpointQos::default(), Lifecycle::default());
+    let mut end = item(1, 7, ChangeKind::Disposed);
+    if let Some(keyed) = &mut end.instance {
+        keyed.key = Bytes::new();
+    }
+    let heard = cache.offer(at_ms(0), end.clone(), None, |_| true);
+    assert_eq!((heard, cache.count()), (Entered::Heard, 0));
+    assert_eq!(
+        offer(&mut cache, 0, 1, 7, ChangeKind::Unregistered),
+        Entered::Heard
+    );
+    sample(&mut cache, 7);
+    assert_eq!(cache.offer(at_ms(0), end, None, |_| true), Entered::Noted);
+    let ends = |item: &Item| item.is_end();
+    let end = std::iter::from_fn(|| cache.pop(|| Instant::ZERO).item).find(ends);
+    // The key is the one that the sample had.
+    assert_eq!(&*end.unwrap().instance.unwrap().key, [0, 1, 0, 0, 7]);
+}
+
+#[test]
+fn a_writer_that_is_gone_leaves_what_it_alone_wrote() {
+    let mut cache = cache(&EndpointQos::default(), Lifecycle::default());
+    for (from, key) in [(1, 1), (1, 2), (2, 2)] {
+        offer(&mut cache, 0, from, key, ChangeKind::Alive);
+    }
+    assert_eq!(all(&mut cache).len(), 3);
+    assert!(cache.forget_writer(at_ms(5), writer(1), meta(1)));
+    assert_eq!(all(&mut cache), [(1, Some(State::NoWriters))]);
+    assert!(cache.forget_writer(at_ms(6), writer(2), meta(2)));
+    assert_eq!(all(&mut cache), [(2, Some(State::NoWriters))]);
+    assert_eq!(cache.count(), 0);
+}
+
+#[test]
+fn what_a_writer_left_behind_comes_before_its_end() {
+    let mut cache = cache(&EndpointQos::default(), Lifecycle::default());
+    sample(&mut cache, 1);
+    cache.hold_back();
+    assert!(!cache.forget_writer(at_ms(0), writer(1), meta(1)));
+    assert!(!cache.caught_up(at_ms(0)));
+    // Half empty: what was held back is asked for.
+    assert!(cache.pop(|| Instant::ZERO).resume);
+    sample(&mut cache, 1);
+    assert!(cache.caught_up(at_ms(0)));
+    let expected = [(1, None), (1, Some(State::NoWriters))];
+    assert_eq!(all(&mut cache), expected);
+}
+
+#[test]
+fn each_deadline_is_missed_again_and_again_until_the_instance_ends() {
+    let qos = EndpointQos {
+        deadline: Duration::from_millis(100),
+        ..EndpointQos::default()
+    };
+    let mut cache = cache(&qos, Lifecycle::default());
+    offer(&mut cache, 0, 1, 1, ChangeKind::Alive);
+    offer(&mut cache, 50, 1, 2, ChangeKind::Alive);
+    assert_eq!(cache.next_timeout(), Some(at_ms(100)));
+    cache.handle_timeout(at_ms(100));
+    assert_eq!(cache.totals.deadlines_missed, 1);
+    cache.handle_timeout(at_ms(200));
+    assert_eq!(cache.totals.deadlines_missed, 3);
+    offer(&mut cache, 210, 1, 1, ChangeKind::Disposed);
+    offer(&mut cache, 220, 1, 2, ChangeKind::Unregistered);
+    assert_eq!(cache.next_timeout(), None);
+}
+
+#[test]
+fn what_ended_is_purged_after_its_delay_and_not_if_it_comes_back() {
+    let lifecycle = Lifecycle {
+        autopurge_disposed_samples_delay: Duration::from_millis(100),
+        autopurge_nowriter_samples_delay: Duration::from_millis(300),
+        ..Lifecycle::default()
+    };
+    let mut cache = cache(&EndpointQos::default(), lifecycle);
+    for key in [1, 2, 3] {
+        sample(&mut cache, key);
+    }
+    offer(&mut cache, 0, 1, 1, ChangeKind::DisposedUnregistered);
+    offer(&mut cache, 0, 1, 2, ChangeKind::Disposed);
+    offer(&mut cache, 0, 1, 3, ChangeKind::Unregistered);
+    offer(&mut cache, 50, 1, 2, ChangeKind::Alive);
+    cache.handle_timeout(at_ms(100));
+    assert_eq!((cache.totals.purged, cache.count()), (1, 2));
+    cache.handle_timeout(at_ms(300));
+    assert_eq!((cache.totals.purged, cache.count()), (2, 1));
+    let expected = [(2, None), (2, Some(State::Disposed)), (2, None)];
+    assert_eq!(all(&mut cache), expected);
+}
+
+#[test]
+fn keep_all_parks_what_finds_its_instance_full() {
+    let qos = EndpointQos {
+        history: History::KeepAll,
+        resource_limits: ResourceLimits {
+            max_samples_per_instance: Some(1),
+            ..ResourceLimits::default()
+        },
+        ..EndpointQos::default()
+    };
+    let mut cache = cache(&qos, Lifecycle::default());
+    sample(&mut cache, 1);
+    assert!(cache.is_full_for(&KeyHash([1; 16])) && !cache.is_full_for(&KeyHash([2; 16])));
+    sample(&mut cache, 2);
+    assert!(!cache.is_full());
+    sample(&mut cache, 1);
+    assert!(cache.is_full());
+    cache.hold_back();
+    assert_eq!(taken(&mut cache), Some((1, None)));
+    assert!(!cache.is_full());
+    assert_eq!(all(&mut cache), [(2, None), (1, None)]);
+    assert_eq!(cache.totals.overwritten, 0);
+}
+
+fn change(vendor: VendorId, payload: &[u8], key_only: bool, sent: Option<u8>) -> CacheChange {
+    let mut prefix = [0; 12];
+    prefix[..2].copy_from_slice(&vendor.0);
+    CacheChange {
+        kind: if key_only {
+            ChangeKind::Disposed
+        } else {
+            ChangeKind::Alive
+        },
+        writer: GuidPrefix(prefix).with(EntityId::new([0, 0, 1], EntityId::KIND_WRITER_WITH_KEY)),
+        sequence: SequenceNumber(1),
+        source_timestamp: None,
+        payload: Bytes::copy_from_slice(payload),
+        key_only,
+        key_hash: sent.map(|key| [key; 16]),
+        related: None,
+        original: None,
+        expires_at: Instant::FAR_FUTURE,
+        mark: None,
+    }
+}
+
+#[test]
+fn the_key_that_can_be_read_counts_more_than_a_hash_of_others() {
+    let payload = [0, 1, 0, 0, 7, 0, 0, 0];
+    let key = |vendor, payload: &[u8], key_only, sent| {
+        let keyed = identify(&FirstByte, &change(vendor, payload, key_only, sent))?;
+        Some((keyed.info.key.0[0], keyed.key.len()))
+    };
+    let cyclone = VendorId::CYCLONE;
+    for key_only in [false, true] {
+        let size = if key_only { 8 } else { 0 };
+        assert_eq!(key(cyclone, &payload, key_only, None), Some((7, size)));
+        assert_eq!(key(cyclone, &payload, key_only, Some(9)), Some((7, size)));
+    }
+    // An end that has nothing else, or what cannot be read.
+    assert_eq!(key(cyclone, &[], true, Some(9)), Some((9, 5)));
+    assert_eq!(key(cyclone, &[0, 3], true, Some(9)), Some((9, 5)));
+    assert_eq!(key(cyclone, &[], true, None), None);
+    // Ours is made as we make it.
+    assert_eq!(
+        key(VendorId::PTEROS, &payload, false, Some(9)),
+        Some((9, 0))
+    );
+}
