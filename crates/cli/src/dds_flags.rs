@@ -59,9 +59,15 @@ pub struct DdsFlags {
     /// Throw away what is left of an instance so long after it was disposed of
     #[arg(long, value_name = "SECONDS", value_parser = not_negative_seconds)]
     qos_autopurge_disposed_samples_delay_seconds: Option<Duration>,
-    /// Access scope of the presentation; matched only
+    /// Access scope of the presentation
     #[arg(long, value_name = "SCOPE", value_parser = PossibleValuesParser::new(SCOPE).map(|word| scope(&word)))]
     qos_presentation: Option<u8>,
+    /// See sets of coherent changes whole or not at all
+    #[arg(long)]
+    qos_coherent_access: bool,
+    /// See changes in the order of their publisher, in the access scope
+    #[arg(long)]
+    qos_ordered_access: bool,
     /// How messages are written, or the only way they are taken [default: xcdr1; both are taken]
     #[arg(long, value_name = "VERSION", value_parser = PossibleValuesParser::new(REPRESENTATION).map(|word| representation(&word)))]
     qos_representation: Option<Representation>,
@@ -110,6 +116,8 @@ impl DdsFlags {
         let delay = self.qos_autopurge_disposed_samples_delay_seconds;
         set(&mut qos.autopurge_disposed_samples_delay, delay.map(Some));
         set(&mut qos.presentation.access_scope, self.qos_presentation);
+        qos.presentation.coherent |= self.qos_coherent_access;
+        qos.presentation.ordered |= self.qos_ordered_access;
         set(&mut qos.representation, self.qos_representation.map(Some));
         set(&mut qos.transport_priority, self.qos_transport_priority);
         let bytes = |text: &Option<String>| text.clone().map(String::into_bytes);

@@ -12,6 +12,8 @@ mod delivery;
 mod merge;
 mod part;
 mod sets;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 
