@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 use pteros::qos::{
-    DestinationOrder, DurabilityPolicy, LivelinessPolicy, Ownership, QosProfile, Representation,
-    ResourceLimits,
+    DestinationOrder, DurabilityPolicy, LivelinessPolicy, Ownership, Presentation, QosProfile,
+    Representation, ResourceLimits,
 };
 
 /// What happens to the instances in the end.
@@ -25,6 +25,10 @@ pub enum Durability {
     Volatile,
     #[value(name = "l")]
     TransientLocal,
+    #[value(name = "t")]
+    Transient,
+    #[value(name = "p")]
+    Persistent,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -35,6 +39,16 @@ pub enum Liveliness {
     ManualByParticipant,
     #[value(name = "t")]
     ManualByTopic,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Scope {
+    #[value(name = "i")]
+    Instance,
+    #[value(name = "t")]
+    Topic,
+    #[value(name = "g")]
+    Group,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -87,7 +101,7 @@ pub struct Arguments {
     /// Partition; may be given several times
     #[arg(short)]
     pub partition: Vec<String>,
-    /// Durability: volatile or transient local
+    /// Durability: volatile, transient local, transient, persistent
     #[arg(short = 'D', default_value = "v")]
     pub durability: Durability,
     /// Data representation: 1 for XCDR1, 2 for XCDR2; subscribers read both without it
@@ -123,6 +137,18 @@ pub struct Arguments {
     /// What a publisher does with its instances in the end
     #[arg(long, value_name = "STATE")]
     pub final_instance_state: Option<FinalState>,
+    /// Presentation: access scope
+    #[arg(long, value_name = "SCOPE", default_value = "i")]
+    pub access_scope: Scope,
+    /// Presentation: sets are seen whole or not at all
+    #[arg(long)]
+    pub coherent: bool,
+    /// Presentation: samples are seen in their order
+    #[arg(long)]
+    pub ordered: bool,
+    /// Rounds of writing that make a set; 0 makes none
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub coherent_sample_count: u64,
     /// Bytes added to each sample
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pub additional_payload_size: usize,
@@ -223,6 +249,19 @@ impl Arguments {
         self.color.as_deref().unwrap_or("BLUE")
     }
 
+    /// How a publisher's samples are presented together.
+    pub fn presentation(&self) -> Presentation {
+        Presentation {
+            access_scope: match self.access_scope {
+                Scope::Instance => 0,
+                Scope::Topic => 1,
+                Scope::Group => 2,
+            },
+            coherent: self.coherent,
+            ordered: self.ordered,
+        }
+    }
+
     /// Everything asked for, as one profile.
     pub fn profile(&self) -> anyhow::Result<QosProfile> {
         let mut profile = QosProfile::default().avoid_ros_namespace_conventions();
@@ -246,6 +285,8 @@ impl Arguments {
         profile.durability = match self.durability {
             Durability::Volatile => DurabilityPolicy::Volatile,
             Durability::TransientLocal => DurabilityPolicy::TransientLocal,
+            Durability::Transient => DurabilityPolicy::Transient,
+            Durability::Persistent => DurabilityPolicy::Persistent,
         };
         if self.strength >= 0 {
             profile.ownership = Ownership::Exclusive;
@@ -269,6 +310,7 @@ impl Arguments {
             self.autopurge_nowriter.map(Duration::from_millis);
         profile.autopurge_disposed_samples_delay =
             self.autopurge_disposed.map(Duration::from_millis);
+        profile.presentation = self.presentation();
         profile.representation = self.representation.map(|version| match version {
             1 => Representation::Xcdr1,
             _ => Representation::Xcdr2,

@@ -18,19 +18,26 @@ const HEIGHT: i32 = 270;
 /// asked and waits a second at most for acknowledgements.
 pub fn run(node: &Node, arguments: &Arguments, profile: &QosProfile) -> anyhow::Result<()> {
     let colors = numbered(arguments.color(), arguments.num_instances);
+    let group = node.create_publisher_group(arguments.presentation())?;
     let mut writers = Vec::new();
     for topic in topics(arguments) {
         println!("Create topic: {topic}");
         let options = PublisherOptions::new(profile);
-        let writer = node.create_publisher_with::<ShapeType>(&topic, options)?;
+        let writer = group.create_publisher_with::<ShapeType>(&topic, options)?;
         println!("Create writer for topic: {topic} color: {}", colors[0]);
         writers.push((topic, writer));
     }
     let mut wanderer = Wanderer::new(arguments);
     let period = Duration::from_millis(arguments.write_period);
     let mut iteration = 0;
+    let mut set = None;
+    let set_length = arguments.coherent_sample_count;
     while !node.context().is_shut_down() {
         wanderer.step(arguments);
+        if set_length > 0 && iteration % set_length == 0 {
+            println!("Started Coherent Set");
+            set = Some(group.begin_coherent_changes()?);
+        }
         for (topic, writer) in &writers {
             while let Some(event) = writer.take_event() {
                 println!("{}", report::line(End::Writer, topic, &event));
@@ -43,12 +50,17 @@ pub fn run(node: &Node, arguments: &Arguments, profile: &QosProfile) -> anyhow::
                 }
             }
         }
-        node.spin_until(|| false, period);
         iteration += 1;
+        if set_length > 0 && iteration % set_length == 0 {
+            println!("Finished Coherent Set");
+            drop(set.take());
+        }
+        node.spin_until(|| false, period);
         if arguments.num_iterations.is_some_and(|max| iteration >= max) {
             break;
         }
     }
+    drop(set);
     for (topic, writer) in &writers {
         for color in &colors {
             wanderer.shape.color.clone_from(color);
