@@ -36,10 +36,18 @@ impl Writer {
         let base = acknack.state.base().0.min(end);
         let progress = base > reader.acked;
         reader.acked = reader.acked.max(base);
-        if reader.requested != acknack.state {
+        // What was asked for and not sent yet is still wanted (RTPS 2.5
+        // §8.4.9.2.9): a reader need not repeat itself.
+        let mut requested = acknack.state;
+        for pending in reader.requested.iter() {
+            if pending >= requested.base() {
+                requested.insert(pending);
+            }
+        }
+        if reader.requested != requested {
             reader.resume_fragment = 0;
         }
-        reader.requested = acknack.state;
+        reader.requested = requested;
         if !acknack.is_final {
             reader.heartbeat_due = true;
             self.has_debts = true;
