@@ -1,6 +1,7 @@
 //! Text that people and files give: interface definitions and YAML.
 
 use pteros_msg::dynamic::{DynamicMessage, YamlOptions};
+use pteros_msg::filter::{Filter, JudgeError};
 use pteros_msg::library::InterfaceLibrary;
 use pteros_msg::schema::{self, InterfaceKind};
 
@@ -38,5 +39,32 @@ pub fn yaml(data: &[u8]) {
         let again = DynamicMessage::from_yaml(ty, &printed)
             .unwrap_or_else(|error| panic!("{error}\n{printed}"));
         assert_eq!(again.to_yaml(&YamlOptions::default()), printed);
+    }
+}
+
+/// A type, an expression up to the first 0, its first parameter up to the
+/// second, and a payload.
+pub fn filter(data: &[u8]) {
+    let Some((choice, rest)) = data.split_first() else {
+        return;
+    };
+    let mut parts = rest.splitn(3, |byte| *byte == 0);
+    let mut text = || String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
+    let (expression, parameter) = (text(), text());
+    let payload = parts.next().unwrap_or_default();
+    let all = dynamic_types();
+    let ty = &all[usize::from(*choice) % all.len()];
+    match Filter::new(ty, &expression, &[parameter]) {
+        Err(error) => {
+            assert!(error.line >= 1 && error.column >= 1 && !error.message.is_empty());
+            assert!(error.to_string().lines().count() == 3, "{error}");
+        }
+        Ok(filter) => {
+            // Whatever the whole message can be read from, its fields can.
+            let judged = filter.passes(payload);
+            if DynamicMessage::from_payload(ty, payload).is_ok() {
+                assert!(!matches!(judged, Err(JudgeError::Payload(_))), "{judged:?}");
+            }
+        }
     }
 }

@@ -26,6 +26,7 @@ const TARGETS: &[(&str, u32)] = &[
     ("dynamic", 2048),
     ("interface_file", 2048),
     ("yaml", 1024),
+    ("filter", 1024),
     ("matched_reader", 1024),
     ("matched_writer", 1024),
     ("fragments", 1024),

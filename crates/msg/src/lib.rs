@@ -10,6 +10,7 @@
 //! - [`hash`]: RIHS01, the fingerprint of a type
 //! - [`generate`]: definitions to Rust text
 //! - [`dynamic`]: messages whose type is known at run time only; YAML, JSON, CSV
+//! - [`filter`]: which messages a reader wants, in DDS's SQL
 //!
 //! `no_std` with `alloc`. The feature `std` adds what reads text and folders.
 
@@ -26,6 +27,7 @@ pub mod build;
 pub mod cdr;
 pub mod describe;
 pub mod dynamic;
+pub mod filter;
 #[cfg(feature = "std")]
 pub mod folder;
 pub mod generate;

@@ -25,12 +25,31 @@ const YAML: [&str; 6] = [
     "numbers: [1, 2.5]\nwide: [\"\\u00e9\", ~]\nraw: [a, 0, 255]\nshort: abcd\n",
 ];
 
+/// Expressions over fields of the usual types, each with its parameter.
+const FILTERS: [&str; 8] = [
+    "data LIKE 'Hello%' AND data <> %0\0'Hello World: 7'",
+    "header.stamp.sec BETWEEN 1 AND %0 OR header.frame_id = 'map'\0200",
+    "NOT (position[0] >= -1.5e-3 AND name[1] > 'a')\0",
+    "pose.pose.position.x < 0x10 or twist.covariance[35] = %0\0-2.5",
+    "is_dense = TRUE AND fields[0].name = 'x' AND height <> 0\0",
+    "numbers[3] NOT BETWEEN 1 AND 2 AND short LIKE '__%'\0",
+    "points[3].x > %0 AND color.a = 1 OR wide[0] = 'é'\0.5",
+    "((data = 5))\0",
+];
+
 /// Writes all seeds below `corpus`; how many there are.
 pub fn write(corpus: &Path) -> Result<usize> {
     let mut seeds = Seeds { corpus, count: 0 };
     for text in YAML {
         for choice in 0..CHOICES {
             seeds.add("yaml", &[&[choice], text.as_bytes()].concat())?;
+        }
+    }
+    for text in FILTERS {
+        for choice in 0..CHOICES {
+            let payload = [&[0, 1, 0, 0][..], &[choice; 64]].concat();
+            let seed = [&[choice], text.as_bytes(), &[0], &payload].concat();
+            seeds.add("filter", &seed)?;
         }
     }
     seeds.definitions(&root().join("crates/interfaces/definitions"))?;

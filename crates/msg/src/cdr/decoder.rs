@@ -365,6 +365,16 @@ impl<'a> Decoder<'a> {
         Ok(values)
     }
 
+    /// Moves past `count` numbers or bools of `size` bytes each.
+    #[inline]
+    pub fn skip_primitives(&mut self, size: usize, count: usize) -> Result<(), DecodeError> {
+        if count > 0 {
+            self.align(size);
+            self.take(count.saturating_mul(size))?;
+        }
+        Ok(())
+    }
+
     /// `bool[N]`.
     #[inline]
     pub fn bool_array<const N: usize>(&mut self) -> Result<[bool; N], DecodeError> {

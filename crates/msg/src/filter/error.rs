@@ -1,0 +1,100 @@
+//! What can be wrong with a filter: the caller's mistake, shown where it is.
+
+use crate::cdr::DecodeError;
+use alloc::string::String;
+use core::fmt;
+
+/// Why a text is no filter for its type, and where in the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilterError {
+    /// In the expression, or in which parameter.
+    pub place: FilterPlace,
+    /// From 1.
+    pub line: usize,
+    /// From 1, in characters.
+    pub column: usize,
+    /// What was expected, what stands there, what to do.
+    pub message: String,
+    /// The line of the text.
+    pub text: String,
+}
+
+/// Which text a [`FilterError`] is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FilterPlace {
+    /// The expression.
+    Expression,
+    /// The value of `%N`.
+    Parameter(usize),
+}
+
+impl FilterError {
+    /// An error at byte `at` of `text`.
+    pub(super) fn at(place: FilterPlace, text: &str, at: usize, message: String) -> Self {
+        let before = text.get(..at).unwrap_or(text);
+        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line = text.get(start..).unwrap_or_default();
+        Self {
+            place,
+            line: before.matches('\n').count() + 1,
+            column: before.get(start..).unwrap_or_default().chars().count() + 1,
+            message,
+            text: line.lines().next().unwrap_or_default().into(),
+        }
+    }
+
+    /// An error in the expression.
+    pub(super) fn in_expression(text: &str, at: usize, message: String) -> Self {
+        Self::at(FilterPlace::Expression, text, at, message)
+    }
+}
+
+/// Characters of a line that are shown before and behind the error.
+const SHOWN_MAX: usize = 60;
+
+/// Two lines more than the message: the text and a caret under the place.
+impl fmt::Display for FilterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.place {
+            FilterPlace::Expression => f.write_str("filter, ")?,
+            FilterPlace::Parameter(number) => write!(f, "filter parameter %{number}, ")?,
+        }
+        let (line, column) = (self.line, self.column);
+        writeln!(f, "line {line}, column {column}: {}", self.message)?;
+        let skipped = self.column.saturating_sub(SHOWN_MAX);
+        let shown = self.text.chars().skip(skipped).take(2 * SHOWN_MAX);
+        let shown: String = shown.map(|c| if c == '\t' { ' ' } else { c }).collect();
+        let width = self.column - skipped;
+        write!(f, "  {shown}\n  {:>width$}", '^')
+    }
+}
+
+impl core::error::Error for FilterError {}
+
+/// Why a filter has no answer for a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JudgeError {
+    /// The payload is not of the filter's type, as far as it was read.
+    Payload(DecodeError),
+    /// Its patterns take more than [`super::LIKE_STEPS_MAX`] on this message.
+    TooCostly,
+}
+
+impl From<DecodeError> for JudgeError {
+    fn from(error: DecodeError) -> Self {
+        Self::Payload(error)
+    }
+}
+
+impl fmt::Display for JudgeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Payload(error) => error.fmt(f),
+            Self::TooCostly => f.write_str(
+                "the patterns of its LIKEs take too long on this message; use fewer % in them",
+            ),
+        }
+    }
+}
+
+impl core::error::Error for JudgeError {}

@@ -1,0 +1,246 @@
+//! Reads the fields that a filter names out of a payload, and skips the rest.
+
+use super::scalar::Scalar;
+use crate::cdr::{DecodeError, Decoder};
+use crate::dynamic::{DynamicField, DynamicType, Element, Shape};
+use alloc::borrow::Cow;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
+/// One step from a message to a field: the field's place, and the element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct PathStep {
+    pub place: usize,
+    pub index: Option<usize>,
+}
+
+/// What to read of a structure, in the order in which it comes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Plan(Vec<(PathStep, Take)>);
+
+/// What to do with a field, or with one element.
+#[derive(Clone, Debug)]
+enum Take {
+    Value { slot: usize },
+    Inside(Plan),
+}
+
+impl Plan {
+    /// Adds a field; each path once.
+    pub fn insert(&mut self, path: &[PathStep], slot: usize) {
+        let Some((step, rest)) = path.split_first() else {
+            return;
+        };
+        let found = self.0.binary_search_by_key(step, |(step, _)| *step);
+        let at = match found {
+            Ok(at) => at,
+            Err(at) => {
+                let take = match rest {
+                    [] => Take::Value { slot },
+                    _ => Take::Inside(Self::default()),
+                };
+                self.0.insert(at, (*step, take));
+                at
+            }
+        };
+        if let Some((_, Take::Inside(plan))) = self.0.get_mut(at) {
+            plan.insert(rest, slot);
+        }
+    }
+
+    fn slots(&self) -> usize {
+        self.0.iter().map(|(_, take)| take.slots()).sum()
+    }
+}
+
+impl Take {
+    fn slots(&self) -> usize {
+        match self {
+            Self::Value { .. } => 1,
+            Self::Inside(plan) => plan.slots(),
+        }
+    }
+}
+
+/// Reads a whole message's fields into their slots.
+pub(super) fn read<'a>(
+    ty: &DynamicType,
+    plan: &Plan,
+    input: &mut Decoder<'a>,
+    slots: &mut [Scalar<'a>],
+) -> Result<(), DecodeError> {
+    let mut walk = Walk {
+        open: slots.len(),
+        slots,
+        input,
+    };
+    walk.structure(ty, plan)
+}
+
+struct Walk<'w, 'a> {
+    input: &'w mut Decoder<'a>,
+    slots: &'w mut [Scalar<'a>],
+    /// Slots that are not filled yet; at zero nobody cares what follows.
+    open: usize,
+}
+
+impl<'a> Walk<'_, 'a> {
+    fn structure(&mut self, ty: &DynamicType, plan: &Plan) -> Result<(), DecodeError> {
+        let scope = self.input.begin_struct()?;
+        let mut wanted = plan.0.as_slice();
+        for (place, field) in ty.fields().iter().enumerate() {
+            let count = wanted.iter().take_while(|(step, _)| step.place == place);
+            let (here, rest) = wanted.split_at(count.count());
+            wanted = rest;
+            match here {
+                [] => self.skip_field(field)?,
+                [(_, take)] if field.shape == Shape::Single => self.one(&field.element, take)?,
+                elements => self.elements(field, elements)?,
+            }
+            if self.open == 0 {
+                return Ok(());
+            }
+        }
+        self.input.end_struct(scope);
+        Ok(())
+    }
+
+    /// Reads some elements of a collection, in their order.
+    fn elements(
+        &mut self,
+        field: &DynamicField,
+        wanted: &[(PathStep, Take)],
+    ) -> Result<(), DecodeError> {
+        let element = &field.element;
+        // XCDR2 puts a size before collections, except those of primitives.
+        let scope = match width(element) {
+            Some(_) => None,
+            None => Some(self.input.begin_collection()?),
+        };
+        let count = self.count(field)?;
+        let mut at = 0;
+        for (step, take) in wanted {
+            match step.index {
+                Some(index) if index < count => {
+                    self.skip(element, index - at)?;
+                    self.one(element, take)?;
+                    at = index + 1;
+                }
+                _ => self.open -= take.slots(),
+            }
+            if self.open == 0 {
+                return Ok(());
+            }
+        }
+        match scope {
+            Some(scope) => {
+                self.skip(element, count - at)?;
+                self.input.end_collection(scope);
+            }
+            None => self.skip(element, count - at)?,
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, field: &DynamicField) -> Result<usize, DecodeError> {
+        match field.shape {
+            Shape::Single => Ok(1),
+            Shape::Array(count) => Ok(count),
+            Shape::Sequence { bound } => {
+                let least = width(&field.element).unwrap_or(1);
+                self.input.sequence_len(least, bound)
+            }
+        }
+    }
+
+    fn one(&mut self, element: &Element, take: &Take) -> Result<(), DecodeError> {
+        let slot = match (take, element) {
+            (Take::Value { slot }, _) => *slot,
+            (Take::Inside(plan), Element::Message(ty)) => return self.structure(ty, plan),
+            // The checker goes inside messages only.
+            (Take::Inside(_), _) => return self.skip(element, 1),
+        };
+        let value = self.scalar(element)?;
+        if let Some(place) = self.slots.get_mut(slot) {
+            *place = value;
+        }
+        self.open = self.open.saturating_sub(1);
+        Ok(())
+    }
+
+    fn scalar(&mut self, element: &Element) -> Result<Scalar<'a>, DecodeError> {
+        let input = &mut *self.input;
+        Ok(match element {
+            Element::Bool => Scalar::Bool(input.bool()?),
+            Element::Byte | Element::U8 => Scalar::Integer(input.u8()?.into()),
+            Element::I8 => Scalar::Integer(input.i8()?.into()),
+            Element::I16 => Scalar::Integer(input.i16()?.into()),
+            Element::U16 => Scalar::Integer(input.u16()?.into()),
+            Element::I32 => Scalar::Integer(input.i32()?.into()),
+            Element::U32 => Scalar::Integer(input.u32()?.into()),
+            Element::I64 => Scalar::Integer(input.i64()?.into()),
+            Element::U64 => Scalar::Integer(input.u64()?.into()),
+            Element::F32 => Scalar::Float(input.f32()?.into()),
+            Element::F64 => Scalar::Float(input.f64()?),
+            Element::String { bound } => Scalar::Text(Cow::Borrowed(input.string_bytes(*bound)?)),
+            Element::WString { bound } => {
+                let text = input.wstring(*bound)?.to_string();
+                Scalar::Text(Cow::Owned(text.into_bytes()))
+            }
+            // The checker asks for the fields of a message only.
+            Element::Message(_) => Scalar::Absent,
+        })
+    }
+
+    fn skip_field(&mut self, field: &DynamicField) -> Result<(), DecodeError> {
+        if field.shape == Shape::Single {
+            return self.skip(&field.element, 1);
+        }
+        let scope = match width(&field.element) {
+            Some(_) => None,
+            None => Some(self.input.begin_collection()?),
+        };
+        let count = self.count(field)?;
+        self.skip(&field.element, count)?;
+        if let Some(scope) = scope {
+            self.input.end_collection(scope);
+        }
+        Ok(())
+    }
+
+    fn skip(&mut self, element: &Element, count: usize) -> Result<(), DecodeError> {
+        if let Some(width) = width(element) {
+            return self.input.skip_primitives(width, count);
+        }
+        for _ in 0..count {
+            match element {
+                Element::Message(ty) => {
+                    let scope = self.input.begin_struct()?;
+                    for field in ty.fields() {
+                        self.skip_field(field)?;
+                    }
+                    self.input.end_struct(scope);
+                }
+                Element::WString { bound } => {
+                    let units = self.input.sequence_len(4, *bound)?;
+                    self.input.skip_primitives(4, units)?;
+                }
+                _ => {
+                    self.input.string_bytes(usize::MAX)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of a number or bool; `None` for what has no fixed size.
+fn width(element: &Element) -> Option<usize> {
+    Some(match element {
+        Element::Bool | Element::Byte | Element::I8 | Element::U8 => 1,
+        Element::I16 | Element::U16 => 2,
+        Element::I32 | Element::U32 | Element::F32 => 4,
+        Element::I64 | Element::U64 | Element::F64 => 8,
+        Element::String { .. } | Element::WString { .. } | Element::Message(_) => return None,
+    })
+}
