@@ -251,7 +251,7 @@ impl DynamicType {
     }
 
     /// Opens such a structure for reading; `end_struct` closes it.
-    pub(super) fn enter<'a>(
+    pub(crate) fn enter<'a>(
         &self,
         input: &mut Decoder<'a>,
     ) -> Result<DecoderScope<'a>, DecodeError> {
@@ -336,7 +336,7 @@ impl DynamicField {
     }
 
     /// What a new message holds here.
-    pub(super) fn default_value(&self) -> Value {
+    pub(crate) fn default_value(&self) -> Value {
         match &self.default {
             Some(value) => value.clone(),
             None => Value::zero(&self.element, self.shape),

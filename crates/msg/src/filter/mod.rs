@@ -60,7 +60,9 @@ pub const LIKE_STEPS_MAX: usize = 1 << 21;
 /// use pteros_msg::filter::Filter;
 /// # let field_type = FieldType { type_id: type_id::DOUBLE, ..FieldType::default() };
 /// # let fields = vec![Field { name: "range".into(), field_type, ..Field::default() }];
-/// # let type_description = IndividualTypeDescription { type_name: "a/msg/A".into(), fields };
+/// # let type_description = IndividualTypeDescription {
+/// #     type_name: "a/msg/A".into(), fields, ..Default::default()
+/// # };
 /// # let description = TypeDescription { type_description, referenced: vec![] };
 /// let ty = DynamicType::new(&description)?;
 /// let near = Filter::new(&ty, "range BETWEEN 0.1 AND %0", &["2.5".into()])?;

@@ -154,191 +154,197 @@ fn parameters_are_literals_beside_the_expression() {
     assert!(passes(&zoo, "last = 9", &["'not named'"]));
 }
 
+/// An expression, its parameters, the column of the mistake and part of what is
+/// said of it.
+type Mistaken = (&'static str, &'static [&'static str], usize, &'static str);
+
+const MISTAKES: &[Mistaken] = &[
+    (
+        "",
+        &[],
+        1,
+        "expected a field, a value, NOT or (, found the end",
+    ),
+    (
+        "last",
+        &[],
+        5,
+        "expected =, <>, <, <=, >, >=, LIKE or BETWEEN, found the end",
+    ),
+    (
+        "last == 9",
+        &[],
+        7,
+        "expected a field or a value, found \"=\"",
+    ),
+    (
+        "last = ",
+        &[],
+        8,
+        "expected a field or a value, found the end",
+    ),
+    (
+        "last = 9 last",
+        &[],
+        10,
+        "expected AND, OR or the end, found \"last\"",
+    ),
+    ("(last = 9", &[], 10, "expected AND, OR or ), found the end"),
+    ("last = 9)", &[], 9, "this ) closes nothing"),
+    (
+        "last NOT LIKE 'a'",
+        &[],
+        10,
+        "expected BETWEEN (other negations begin with NOT",
+    ),
+    (
+        "last BETWEEN 1 OR 2",
+        &[],
+        16,
+        "expected AND and the upper bound, found \"OR\"",
+    ),
+    (
+        "last BETWEEN 1 AND i8",
+        &[],
+        20,
+        "a bound of BETWEEN is a value",
+    ),
+    ("kind MATCH 'a'", &[], 6, "expected =, <>"),
+    ("kind = \"a\"", &[], 8, "strings stand in single quotes"),
+    ("kind = 'a", &[], 8, "no closing '"),
+    ("kind = 'a\nb'", &[], 8, "no closing '"),
+    ("last = 9 ; i8 = 1", &[], 10, "found ';'"),
+    ("last = 1x", &[], 8, "expected a number such as 5"),
+    ("last = 0x", &[], 8, "expected a number such as 5"),
+    (
+        "last = 18446744073709551616",
+        &[],
+        8,
+        "is no number of 64 bits",
+    ),
+    ("last = 1e999", &[], 8, "expected a number such as 5"),
+    ("last = --9", &[], 8, "expected a number such as 5"),
+    ("last = %100", &[], 8, "expected a parameter %0 to %99"),
+    (
+        "last = %1",
+        &["1"],
+        8,
+        "parameter %1 has no value; 1 are given, %0 to %0",
+    ),
+    (
+        "last = %0",
+        &[],
+        8,
+        "parameter %0 has no value; none are given",
+    ),
+    (
+        "first = 9",
+        &[],
+        1,
+        "zoo/msg/Zoo has no field \"first\"; it has tame, mark,",
+    ),
+    (
+        "cage.colour = 9",
+        &[],
+        6,
+        "zoo/msg/Named has no field \"colour\"; it has name, trail, at",
+    ),
+    (
+        "cage = 9",
+        &[],
+        1,
+        "field cage is a zoo/msg/Named; name a field of it, such as cage.name",
+    ),
+    ("cage. = 9", &[], 6, "expected the name of a field"),
+    (
+        "last.x = 9",
+        &[],
+        6,
+        "field last is a int16; it has no fields",
+    ),
+    (
+        "last[0] = 9",
+        &[],
+        1,
+        "field last is a int16; it has no elements",
+    ),
+    (
+        "legs = 9",
+        &[],
+        1,
+        "field legs is uint8[3]; name one element of it, such as legs[0]",
+    ),
+    (
+        "legs[3] = 9",
+        &[],
+        1,
+        "field legs is uint8[3]; it has no element 3",
+    ),
+    (
+        "ages[4] = 9",
+        &[],
+        1,
+        "field ages is int32[<=4]; it has no element 4",
+    ),
+    (
+        "legs[x] = 9",
+        &[],
+        6,
+        "expected the number of an element and ]",
+    ),
+    (
+        "legs[99999999999] = 9",
+        &[],
+        6,
+        "expected the number of an element and ]",
+    ),
+    (
+        "last = 'a'",
+        &[],
+        8,
+        "field last is an integer; it does not compare with a string",
+    ),
+    ("mark = 'ab'", &[], 8, "it does not compare with a string"),
+    (
+        "kind > 5",
+        &[],
+        8,
+        "field kind is a string; it does not compare with a number",
+    ),
+    (
+        "tame = 2",
+        &[],
+        8,
+        "field tame is a bool; it does not compare with a number",
+    ),
+    (
+        "last = TRUE",
+        &[],
+        8,
+        "it does not compare with TRUE or FALSE",
+    ),
+    (
+        "kind = last",
+        &[],
+        6,
+        "field kind is a string, field last is an integer",
+    ),
+    ("1 = 1", &[], 3, "one side must be a field"),
+    (
+        "last LIKE '9'",
+        &[],
+        1,
+        "LIKE looks at strings; field last is an integer",
+    ),
+    ("'a' LIKE kind", &[], 1, "LIKE has a field on its left"),
+    ("kind LIKE cry", &[], 11, "expected a pattern in quotes"),
+    ("kind LIKE %0", &["5"], 11, "expected a pattern in quotes"),
+];
+
 #[test]
 fn a_mistake_is_told_with_its_place() {
     let zoo = ty("Zoo");
-    for (expression, parameters, place, expected) in [
-        (
-            "",
-            &[][..],
-            1,
-            "expected a field, a value, NOT or (, found the end",
-        ),
-        (
-            "last",
-            &[],
-            5,
-            "expected =, <>, <, <=, >, >=, LIKE or BETWEEN, found the end",
-        ),
-        (
-            "last == 9",
-            &[],
-            7,
-            "expected a field or a value, found \"=\"",
-        ),
-        (
-            "last = ",
-            &[],
-            8,
-            "expected a field or a value, found the end",
-        ),
-        (
-            "last = 9 last",
-            &[],
-            10,
-            "expected AND, OR or the end, found \"last\"",
-        ),
-        ("(last = 9", &[], 10, "expected AND, OR or ), found the end"),
-        ("last = 9)", &[], 9, "this ) closes nothing"),
-        (
-            "last NOT LIKE 'a'",
-            &[],
-            10,
-            "expected BETWEEN (other negations begin with NOT",
-        ),
-        (
-            "last BETWEEN 1 OR 2",
-            &[],
-            16,
-            "expected AND and the upper bound, found \"OR\"",
-        ),
-        (
-            "last BETWEEN 1 AND i8",
-            &[],
-            20,
-            "a bound of BETWEEN is a value",
-        ),
-        ("kind MATCH 'a'", &[], 6, "expected =, <>"),
-        ("kind = \"a\"", &[], 8, "strings stand in single quotes"),
-        ("kind = 'a", &[], 8, "no closing '"),
-        ("kind = 'a\nb'", &[], 8, "no closing '"),
-        ("last = 9 ; i8 = 1", &[], 10, "found ';'"),
-        ("last = 1x", &[], 8, "expected a number such as 5"),
-        ("last = 0x", &[], 8, "expected a number such as 5"),
-        (
-            "last = 18446744073709551616",
-            &[],
-            8,
-            "is no number of 64 bits",
-        ),
-        ("last = 1e999", &[], 8, "expected a number such as 5"),
-        ("last = --9", &[], 8, "expected a number such as 5"),
-        ("last = %100", &[], 8, "expected a parameter %0 to %99"),
-        (
-            "last = %1",
-            &["1"],
-            8,
-            "parameter %1 has no value; 1 are given, %0 to %0",
-        ),
-        (
-            "last = %0",
-            &[],
-            8,
-            "parameter %0 has no value; none are given",
-        ),
-        (
-            "first = 9",
-            &[],
-            1,
-            "zoo/msg/Zoo has no field \"first\"; it has tame, mark,",
-        ),
-        (
-            "cage.colour = 9",
-            &[],
-            6,
-            "zoo/msg/Named has no field \"colour\"; it has name, trail, at",
-        ),
-        (
-            "cage = 9",
-            &[],
-            1,
-            "field cage is a zoo/msg/Named; name a field of it, such as cage.name",
-        ),
-        ("cage. = 9", &[], 6, "expected the name of a field"),
-        (
-            "last.x = 9",
-            &[],
-            6,
-            "field last is a int16; it has no fields",
-        ),
-        (
-            "last[0] = 9",
-            &[],
-            1,
-            "field last is a int16; it has no elements",
-        ),
-        (
-            "legs = 9",
-            &[],
-            1,
-            "field legs is uint8[3]; name one element of it, such as legs[0]",
-        ),
-        (
-            "legs[3] = 9",
-            &[],
-            1,
-            "field legs is uint8[3]; it has no element 3",
-        ),
-        (
-            "ages[4] = 9",
-            &[],
-            1,
-            "field ages is int32[<=4]; it has no element 4",
-        ),
-        (
-            "legs[x] = 9",
-            &[],
-            6,
-            "expected the number of an element and ]",
-        ),
-        (
-            "legs[99999999999] = 9",
-            &[],
-            6,
-            "expected the number of an element and ]",
-        ),
-        (
-            "last = 'a'",
-            &[],
-            8,
-            "field last is an integer; it does not compare with a string",
-        ),
-        ("mark = 'ab'", &[], 8, "it does not compare with a string"),
-        (
-            "kind > 5",
-            &[],
-            8,
-            "field kind is a string; it does not compare with a number",
-        ),
-        (
-            "tame = 2",
-            &[],
-            8,
-            "field tame is a bool; it does not compare with a number",
-        ),
-        (
-            "last = TRUE",
-            &[],
-            8,
-            "it does not compare with TRUE or FALSE",
-        ),
-        (
-            "kind = last",
-            &[],
-            6,
-            "field kind is a string, field last is an integer",
-        ),
-        ("1 = 1", &[], 3, "one side must be a field"),
-        (
-            "last LIKE '9'",
-            &[],
-            1,
-            "LIKE looks at strings; field last is an integer",
-        ),
-        ("'a' LIKE kind", &[], 1, "LIKE has a field on its left"),
-        ("kind LIKE cry", &[], 11, "expected a pattern in quotes"),
-        ("kind LIKE %0", &["5"], 11, "expected a pattern in quotes"),
-    ] {
+    for (expression, parameters, place, expected) in MISTAKES.iter().copied() {
         let parameters: Vec<String> = parameters.iter().map(ToString::to_string).collect();
         let error = Filter::new(&zoo, expression, &parameters).unwrap_err();
         assert!(error.message.contains(expected), "{expression}: {error}");
@@ -617,4 +623,32 @@ fn patterns_made_to_be_slow_are_given_up() {
     let filter = Filter::new(zoo.ty(), &slow, &[]).unwrap();
     assert_eq!(filter.passes(&payload), Err(JudgeError::TooCostly));
     assert!(passes(&zoo, "kind LIKE '%a%a%a' AND kind LIKE '%'", &[]));
+}
+
+#[test]
+fn members_that_the_sender_does_not_know_have_their_defaults() {
+    let described = |text: &'static str| {
+        let mut library = InterfaceLibrary::new();
+        library.insert_text("zoo", InterfaceKind::Message, "Grown", text, "test");
+        let inner = "# @appendable\nint32 a\nint32 b 7";
+        library.insert_text("zoo", InterfaceKind::Message, "Inner", inner, "test");
+        DynamicType::new(&library.describe("zoo/msg/Grown").unwrap()).unwrap()
+    };
+    let old = described("# @appendable\nint32 id");
+    let new = described("# @appendable\nint32 id\nstring name \"Leo\"\nInner inner\nuint8[2] legs");
+    let mut message = DynamicMessage::new(&old);
+    message.set("id", 5).unwrap();
+    for (expression, expected) in [
+        (
+            "id = 5 AND name = 'Leo' AND inner.b = 7 AND inner.a = 0 AND legs[1] = 0",
+            true,
+        ),
+        ("inner.b <> 7 OR name LIKE 'M%'", false),
+    ] {
+        let filter = Filter::new(&new, expression, &[]).unwrap();
+        for representation in [Representation::Xcdr1, Representation::Xcdr2] {
+            let payload = message.to_payload(representation);
+            assert_eq!(filter.passes(&payload), Ok(expected), "{expression}");
+        }
+    }
 }

@@ -2,9 +2,10 @@
 
 use super::scalar::Scalar;
 use crate::cdr::{DecodeError, Decoder};
-use crate::dynamic::{DynamicField, DynamicType, Element, Shape};
+use crate::describe::Extensibility;
+use crate::dynamic::{DynamicField, DynamicType, Element, Shape, Value};
 use alloc::borrow::Cow;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 /// One step from a message to a field: the field's place, and the element.
@@ -86,13 +87,15 @@ struct Walk<'w, 'a> {
 
 impl<'a> Walk<'_, 'a> {
     fn structure(&mut self, ty: &DynamicType, plan: &Plan) -> Result<(), DecodeError> {
-        let scope = self.input.begin_struct()?;
+        let scope = ty.enter(self.input)?;
+        let may_lack = ty.extensibility() == Extensibility::Appendable;
         let mut wanted = plan.0.as_slice();
         for (place, field) in ty.fields().iter().enumerate() {
             let count = wanted.iter().take_while(|(step, _)| step.place == place);
             let (here, rest) = wanted.split_at(count.count());
             wanted = rest;
             match here {
+                _ if may_lack && !self.input.has_more(0)? => self.default(field, here),
                 [] => self.skip_field(field)?,
                 [(_, take)] if field.shape == Shape::Single => self.one(&field.element, take)?,
                 elements => self.elements(field, elements)?,
@@ -103,6 +106,42 @@ impl<'a> Walk<'_, 'a> {
         }
         self.input.end_struct(scope);
         Ok(())
+    }
+
+    /// The sender knows fewer members: this one has its default.
+    fn default(&mut self, field: &DynamicField, wanted: &[(PathStep, Take)]) {
+        if !wanted.is_empty() {
+            let value = field.default_value();
+            for (step, take) in wanted {
+                self.take(&value, step.index, take);
+            }
+        }
+    }
+
+    fn take(&mut self, value: &Value, index: Option<usize>, take: &Take) {
+        let element = index.map_or(Some(Cow::Borrowed(value)), |index| {
+            value.element(index).map(Cow::Owned)
+        });
+        match (element.as_deref(), take) {
+            (None, _) => self.open -= take.slots(),
+            (Some(Value::Message(message)), Take::Inside(plan)) => {
+                for (step, take) in &plan.0 {
+                    match message.values().get(step.place) {
+                        Some(value) => self.take(value, step.index, take),
+                        None => self.open -= take.slots(),
+                    }
+                }
+            }
+            (Some(value), Take::Value { slot }) => self.put(*slot, scalar_of(value)),
+            (Some(_), Take::Inside(plan)) => self.open -= plan.slots(),
+        }
+    }
+
+    fn put(&mut self, slot: usize, value: Scalar<'a>) {
+        if let Some(place) = self.slots.get_mut(slot) {
+            *place = value;
+        }
+        self.open = self.open.saturating_sub(1);
     }
 
     /// Reads some elements of a collection, in their order.
@@ -161,10 +200,7 @@ impl<'a> Walk<'_, 'a> {
             (Take::Inside(_), _) => return self.skip(element, 1),
         };
         let value = self.scalar(element)?;
-        if let Some(place) = self.slots.get_mut(slot) {
-            *place = value;
-        }
-        self.open = self.open.saturating_sub(1);
+        self.put(slot, value);
         Ok(())
     }
 
@@ -215,9 +251,12 @@ impl<'a> Walk<'_, 'a> {
         for _ in 0..count {
             match element {
                 Element::Message(ty) => {
-                    let scope = self.input.begin_struct()?;
+                    let scope = ty.enter(self.input)?;
+                    let may_lack = ty.extensibility() == Extensibility::Appendable;
                     for field in ty.fields() {
-                        self.skip_field(field)?;
+                        if !may_lack || self.input.has_more(0)? {
+                            self.skip_field(field)?;
+                        }
                     }
                     self.input.end_struct(scope);
                 }
@@ -231,6 +270,21 @@ impl<'a> Walk<'_, 'a> {
             }
         }
         Ok(())
+    }
+}
+
+/// A single value as filters see it.
+fn scalar_of(value: &Value) -> Scalar<'static> {
+    let text = |text: String| Scalar::Text(Cow::Owned(text.into_bytes()));
+    match value {
+        Value::Bool(value) => Scalar::Bool(*value),
+        Value::String(value) => text(value.clone()),
+        Value::WString(value) => text(value.to_string()),
+        _ => match (value.as_integer(), value.as_f64()) {
+            (Some(value), _) => Scalar::Integer(value),
+            (None, Some(value)) => Scalar::Float(value),
+            (None, None) => Scalar::Absent,
+        },
     }
 }
 
