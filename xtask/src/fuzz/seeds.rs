@@ -28,7 +28,7 @@ const YAML: [&str; 6] = [
 /// Expressions over fields of the usual types, each with its parameter.
 const FILTERS: [&str; 8] = [
     "data LIKE 'Hello%' AND data <> %0\0'Hello World: 7'",
-    "header.stamp.sec BETWEEN 1 AND %0 OR header.frame_id = 'map'\0200",
+    "header.stamp.sec BETWEEN 1 AND %0 OR header.frame_id = 'map'\x00200",
     "NOT (position[0] >= -1.5e-3 AND name[1] > 'a')\0",
     "pose.pose.position.x < 0x10 or twist.covariance[35] = %0\0-2.5",
     "is_dense = TRUE AND fields[0].name = 'x' AND height <> 0\0",
