@@ -62,6 +62,9 @@ pub(crate) struct SampleHead {
     /// A peer may send it with the first fragment alone.
     pub mark: Option<Box<Mark>>,
     pub original: Option<SampleIdentity>,
+    /// Whether our content filter lets it pass, where its writer said so; in the
+    /// first fragment alone, too.
+    pub passes: Option<bool>,
 }
 
 /// Consecutive fragments as one DATA_FRAG carries them.
@@ -213,10 +216,12 @@ impl Defragmenter {
         }
         let at = match found {
             Ok(at) => {
-                if let Some(partial) = self.partials.get_mut(at)
-                    && partial.head.mark.is_none()
-                {
-                    partial.head.mark = head.mark;
+                if let Some(partial) = self.partials.get_mut(at) {
+                    let known = &mut partial.head;
+                    known.passes = known.passes.or(head.passes);
+                    if known.mark.is_none() {
+                        known.mark = head.mark;
+                    }
                 }
                 at
             }
@@ -418,6 +423,7 @@ mod tests {
             related: None,
             mark: None,
             original: None,
+            passes: None,
         }
     }
 

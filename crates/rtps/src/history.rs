@@ -9,6 +9,7 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 
+use crate::content_filter::Filtering;
 use crate::id::Guid;
 use crate::mark::{Mark, MarkKind};
 use crate::seq::{SampleIdentity, SequenceNumber};
@@ -112,6 +113,8 @@ pub(crate) struct Change {
     pub expires_at: Instant,
     /// Its coherent set and its place in its publisher.
     pub mark: Option<Box<Mark>>,
+    /// What readers' filters say of it, where some reader filters.
+    pub filtering: Option<Box<Filtering>>,
     /// Fixed when it is first sent, so that fragments repaired later mean the
     /// same bytes to every reader. Zero until then.
     pub fragment_size: u16,
@@ -175,6 +178,10 @@ impl History {
         self.changes.iter()
     }
 
+    pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut Change> {
+        self.changes.iter_mut()
+    }
+
     /// Appends a change; its number is higher than all before.
     pub fn push(&mut self, change: Change) {
         debug_assert!(
@@ -222,16 +229,16 @@ impl History {
         self.changes.get_mut(at)
     }
 
-    /// The changes numbered `sequence` or higher.
-    pub fn iter_from(&self, sequence: SequenceNumber) -> impl Iterator<Item = &Change> {
-        let at = self.position(sequence).unwrap_or_else(|at| at);
-        self.changes.range(at..)
-    }
-
     /// The first change numbered `sequence` or higher.
     pub fn from(&self, sequence: SequenceNumber) -> Option<&Change> {
         let at = self.position(sequence).unwrap_or_else(|at| at);
         self.changes.get(at)
+    }
+
+    /// The changes numbered `sequence` or higher.
+    pub fn iter_from(&self, sequence: SequenceNumber) -> impl Iterator<Item = &Change> {
+        let at = self.position(sequence).unwrap_or_else(|at| at);
+        self.changes.range(at..)
     }
 
     /// The number with which the last `count` samples begin.
@@ -316,6 +323,7 @@ mod tests {
             only_for: None,
             expires_at: Instant::FAR_FUTURE,
             mark: None,
+            filtering: None,
             fragment_size: 0,
         }
     }

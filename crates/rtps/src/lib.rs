@@ -14,6 +14,7 @@ extern crate std;
 #[macro_use]
 pub mod fault;
 
+pub mod content_filter;
 mod defrag;
 pub mod discovery;
 pub mod history;

@@ -228,7 +228,7 @@ impl MessageBuilder<'_> {
     /// Adds a DATA. A payload over [`Outbox::INLINE_PAYLOAD_MAX_BYTES`] is
     /// shared and takes the datagram's one place for it. The payload begins
     /// with its encapsulation header; empty means none at all.
-    pub fn data(&mut self, head: &DataHead, payload: &Bytes) -> bool {
+    pub fn data(&mut self, head: &DataHead<'_>, payload: &Bytes) -> bool {
         let inline = payload.len() <= Outbox::INLINE_PAYLOAD_MAX_BYTES;
         if !self.fits_payload(head.size_bytes(), payload.len(), inline) {
             return false;
@@ -239,7 +239,7 @@ impl MessageBuilder<'_> {
     }
 
     /// Adds a DATA_FRAG; the fragments are shared, unless small.
-    pub fn data_frag(&mut self, head: &DataFragHead, body: Bytes) -> bool {
+    pub fn data_frag(&mut self, head: &DataFragHead<'_>, body: Bytes) -> bool {
         let inline = body.len() <= Outbox::INLINE_PAYLOAD_MAX_BYTES;
         if !self.fits_payload(head.size_bytes(), body.len(), inline) {
             return false;

@@ -39,6 +39,9 @@ pub struct WriterStats {
     pub expired: u64,
     /// Writes refused for want of room.
     pub blocked: u64,
+    /// Samples kept back from readers whose content filter does not want them,
+    /// once per reader.
+    pub filtered: u64,
 }
 
 /// What a reader did and what it dropped, by reason.
@@ -58,6 +61,9 @@ pub struct ReaderStats {
     pub overflowed: u64,
     /// Samples whose lifespan ended before they were taken.
     pub expired: u64,
+    /// Samples that its content filter did not let pass. Those that a writer
+    /// kept back do not arrive and are not known here.
+    pub filtered: u64,
     /// Fragments taken in.
     pub fragments: u64,
     /// Fragments received again.

@@ -2,6 +2,7 @@
 //! defaults of what a peer leaves out, limits on what it says.
 
 use bytes::Bytes;
+use pteros_rtps::content_filter::ContentFilterProperty;
 use pteros_rtps::discovery::data::{EndpointData, ParticipantData, ParticipantMessageData, limits};
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, ProtocolVersion, VendorId};
 use pteros_rtps::locator::Locator;
@@ -140,7 +141,11 @@ fn every_policy_survives() {
     let reader = EndpointData {
         guid: READER,
         expects_inline_qos: true,
-        content_filter: Some(Bytes::from_static(&[9; 8])),
+        content_filter: Some(ContentFilterProperty::new(
+            "rt/chatter",
+            "data LIKE %0 AND data <> 'it''s'",
+            &["'Hello%'".into(), "7".into()],
+        )),
         qos: EndpointQos {
             time_based_filter: Duration::from_millis(100),
             lifespan: Duration::INFINITE,

@@ -20,7 +20,7 @@ fn route() -> Arc<[Locator]> {
     Arc::from([Locator::udp_v4([10, 0, 0, 1], 7411)].as_slice())
 }
 
-fn head(sequence: i64) -> DataHead {
+fn head(sequence: i64) -> DataHead<'static> {
     DataHead {
         writer: WRITER,
         sequence: SequenceNumber(sequence),

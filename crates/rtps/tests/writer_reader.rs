@@ -773,6 +773,7 @@ fn on_one_host_fragments_are_63_kb_and_the_size_is_fixed_per_sample() {
         },
         expects_inline_qos: false,
         vendor: VendorId::PTEROS,
+        content_filter: None,
     };
     let now = pair.now();
     let config = near(&pair, r);

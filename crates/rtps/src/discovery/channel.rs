@@ -53,6 +53,7 @@ impl Channel {
                     qos: qos(),
                     route: route.clone(),
                     expects_inline_qos: peer.expects_inline_qos,
+                    content_filter: None,
                     vendor: peer.vendor,
                 },
             );

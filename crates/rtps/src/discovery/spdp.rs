@@ -111,7 +111,7 @@ fn shortened(period: Duration, prefix: GuidPrefix) -> Duration {
 
 /// How an announcement is written. The reader is named because Fast DDS asks
 /// for it; Cyclone does not mind.
-pub(crate) fn head(sequence: SequenceNumber) -> DataHead {
+pub(crate) fn head(sequence: SequenceNumber) -> DataHead<'static> {
     DataHead {
         reader: EntityId::SPDP_READER,
         writer: EntityId::SPDP_WRITER,
@@ -122,7 +122,7 @@ pub(crate) fn head(sequence: SequenceNumber) -> DataHead {
 
 /// How a goodbye is written, with the key both as hash (Fast DDS reads that)
 /// and as payload (Cyclone does).
-pub(crate) fn goodbye_head(sequence: SequenceNumber, participant: Guid) -> DataHead {
+pub(crate) fn goodbye_head(sequence: SequenceNumber, participant: Guid) -> DataHead<'static> {
     DataHead {
         inline_qos: InlineQosHead {
             status_info: Some(StatusInfo::DISPOSED_UNREGISTERED),

@@ -1,5 +1,8 @@
 //! What a reader is made with, and what it is told of each writer.
 
+use alloc::sync::Arc;
+
+use crate::content_filter::ContentFilter;
 use crate::defrag::DefragLimits;
 use crate::id::{Guid, VendorId};
 use crate::locator::Route;
@@ -19,6 +22,8 @@ pub struct ReaderConfig {
     pub limits: ReaderLimits,
     /// The largest datagram it sends.
     pub datagram_bytes_max: usize,
+    /// What it wants of the topic; `None` is all.
+    pub content_filter: Option<Arc<ContentFilter>>,
 }
 
 impl ReaderConfig {
@@ -37,6 +42,7 @@ impl ReaderConfig {
             nack: NackConfig::default(),
             limits,
             datagram_bytes_max: 1_400,
+            content_filter: None,
         }
     }
 }

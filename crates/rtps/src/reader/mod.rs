@@ -9,6 +9,7 @@
 mod acknack;
 mod config;
 mod event;
+mod filter;
 mod memory;
 mod proxy;
 mod round_trip;
@@ -201,6 +202,12 @@ impl Reader {
             head.mark = Mark::read(&data.inline_qos, is_nothing).map(Box::new);
         }
         let is_told = !is_nothing || head.mark.is_some();
+        if is_nothing && self.is_told_filtered(&data.inline_qos) {
+            self.stats.filtered += 1;
+        }
+        let Some(proxy) = self.writers.get_mut(&guid) else {
+            return;
+        };
         if !is_told || data.inline_qos.not_understood().is_some() {
             // Neither data nor ending (the form in which filtered samples and
             // registrations are announced), or a parameter that forbids
@@ -208,8 +215,13 @@ impl Reader {
             proxy.skip(data.sequence.0, data.sequence.0, &mut self.ready);
         } else {
             let payload = if is_nothing { &[] } else { data.payload };
-            let payload = Bytes::copy_from_slice(payload);
-            self.take(guid, head, payload);
+            self.note_told(guid, &mut head, &data.inline_qos);
+            if self.passes(&head, payload) {
+                let payload = Bytes::copy_from_slice(payload);
+                self.take(guid, head, payload);
+            } else {
+                self.keep_out(guid, head);
+            }
         }
         self.settle(guid);
     }
@@ -231,6 +243,15 @@ impl Reader {
         if self.config.qos.presentation.holds_samples() {
             head.mark = Mark::read(&data.inline_qos, false).map(Box::new);
         }
+        self.note_told(guid, &mut head, &data.inline_qos);
+        if head.passes == Some(false) {
+            self.keep_out(guid, head);
+            self.settle(guid);
+            return;
+        }
+        let Some(proxy) = self.writers.get_mut(&guid) else {
+            return;
+        };
         let fragments = Fragments {
             first: data.first_fragment.0,
             count: data.fragment_count,
@@ -245,8 +266,10 @@ impl Reader {
                 if head.key_only && head.kind == ChangeKind::Alive {
                     // A registration: no sample.
                     proxy.skip(data.sequence.0, data.sequence.0, &mut self.ready);
-                } else {
+                } else if self.passes(&head, &payload) {
                     self.take(guid, head, payload);
+                } else {
+                    self.keep_out(guid, head);
                 }
             }
             Assembly::Kept => {
@@ -600,6 +623,7 @@ fn head_of(
         related: inline_qos.related_sample_identity(),
         mark: None,
         original: inline_qos.original_writer_info(),
+        passes: None,
     }
 }
 

@@ -16,7 +16,7 @@ use crate::id::{Guid, VendorId};
 use crate::interval::IntervalSet;
 use crate::locator::Route;
 use crate::pace::Pace;
-use crate::qos::{Durability, EndpointQos, History, Liveliness, Reliability};
+use crate::qos::{Durability, History, Liveliness, Reliability};
 use crate::reorder::{Kept, ReorderBuffer};
 use crate::seq::SequenceNumber;
 use crate::time::{Duration, Instant};
@@ -35,12 +35,16 @@ enum Start {
 }
 
 impl Start {
-    fn of(reader: &EndpointQos, writer: &WriterProxyConfig) -> Self {
+    fn of(config: &ReaderConfig, writer: &WriterProxyConfig) -> Self {
+        let reader = &config.qos;
+        let filtered = config.content_filter.is_some();
         let writer_keeps = writer.qos.durability >= Durability::TransientLocal;
         let reader_wants = reader.durability >= Durability::TransientLocal;
         // Ends of sets have numbers too: those of the last samples are not known.
         let keyed = writer.guid.entity.is_keyed() || writer.qos.presentation.coherent;
         match (writer_keeps, reader_wants, reader.history) {
+            // The last so many that pass may be anywhere.
+            (true, true, _) if filtered => Self::Everything,
             (true, true, History::KeepLast(depth)) if !keyed => Self::Last(depth.max(1)),
             (true, false, _) if writer.vendor != VendorId::PTEROS => Self::News,
             _ => Self::Everything,
@@ -149,6 +153,10 @@ pub(super) struct WriterProxy {
     pub queued: bool,
     /// Where its publisher is once all up to a number is handed on.
     place: Option<(SequenceNumber, SequenceNumber)>,
+    /// It filters for us and, being another stack's, sends best-effort readers
+    /// no GAP for what it keeps back: missing numbers say nothing then.
+    pub keeps_back: bool,
+    is_foreign: bool,
 }
 
 impl WriterProxy {
@@ -160,7 +168,7 @@ impl WriterProxy {
             false => reader.limits,
         };
         Self {
-            start: Start::of(&reader.qos, &writer),
+            start: Start::of(reader, &writer),
             resume_at: 1,
             guid: writer.guid,
             reliable,
@@ -203,6 +211,8 @@ impl WriterProxy {
                 0
             },
             queued: false,
+            keeps_back: false,
+            is_foreign: writer.vendor != VendorId::PTEROS,
             place: None,
         }
     }
@@ -249,6 +259,16 @@ impl WriterProxy {
                 self.defrag.samples_max(),
             ),
         ]
+    }
+
+    /// The writer said what our filter says, so it applies it.
+    pub fn note_filters(&mut self) {
+        self.keeps_back = self.is_foreign;
+    }
+
+    /// Our filter is another one now.
+    pub fn forget_filters(&mut self) {
+        self.keeps_back = false;
     }
 
     /// The lowest number that is neither received nor irrelevant.
@@ -344,13 +364,15 @@ impl WriterProxy {
         if number < self.next && !fault!("best-effort-runs-back") {
             return None;
         }
-        let lost = if self.synced {
-            number.abs_diff(self.next)
+        let lost = if self.synced && !self.keeps_back {
+            self.known
+                .count_missing(self.next, number.saturating_sub(1))
         } else {
             0
         };
         self.synced = true;
         self.next = number.saturating_add(1);
+        self.known.remove_below(self.next);
         self.defrag.remove_below(SequenceNumber(self.next));
         if fault!("best-effort-loss-not-told") {
             return Some(0);
@@ -455,6 +477,10 @@ impl WriterProxy {
         if !self.reliable {
             if first == self.next {
                 self.next = last.saturating_add(1);
+                self.known.remove_below(self.next);
+            } else if self.synced {
+                // So that what is missing before it can be told from it.
+                self.known.insert(first, last);
             }
             return true;
         }

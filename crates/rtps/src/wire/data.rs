@@ -83,7 +83,7 @@ impl<'a> Data<'a> {
 
 /// What we write before the payload of a DATA.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct DataHead {
+pub struct DataHead<'a> {
     /// The reader it is meant for; UNKNOWN for all.
     pub reader: EntityId,
     /// Its writer.
@@ -91,12 +91,12 @@ pub struct DataHead {
     /// Its number.
     pub sequence: SequenceNumber,
     /// Parameters of this change.
-    pub inline_qos: InlineQosHead,
+    pub inline_qos: InlineQosHead<'a>,
     /// The payload is the key of the instance.
     pub key_only: bool,
 }
 
-impl DataHead {
+impl DataHead<'_> {
     /// Size on the wire with the submessage header and without payload, bytes.
     pub fn size_bytes(&self) -> usize {
         24 + self.inline_qos.size_bytes()

@@ -119,7 +119,7 @@ impl<'a> DataFrag<'a> {
 
 /// What we write before the bytes of a DATA_FRAG.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct DataFragHead {
+pub struct DataFragHead<'a> {
     /// The reader it is meant for; UNKNOWN for all.
     pub reader: EntityId,
     /// Its writer.
@@ -135,12 +135,12 @@ pub struct DataFragHead {
     /// Size of the whole sample with its encapsulation header, bytes.
     pub sample_size: u32,
     /// Parameters of this change.
-    pub inline_qos: InlineQosHead,
+    pub inline_qos: InlineQosHead<'a>,
     /// The sample is the key of the instance.
     pub key_only: bool,
 }
 
-impl DataFragHead {
+impl DataFragHead<'_> {
     /// Size on the wire with the submessage header and without payload, bytes.
     pub fn size_bytes(&self) -> usize {
         36 + self.inline_qos.size_bytes()

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use super::number_set::write_sequence;
 use super::parameter::{write_parameter, write_sentinel};
 use super::{Cursor, Parameters, WireError, pid};
+use crate::content_filter::{self, FilterSignature};
 use crate::history::ChangeKind;
 use crate::id::Guid;
 use crate::mark::Mark;
@@ -116,6 +117,13 @@ impl<'a> InlineQos<'a> {
         })
     }
 
+    /// What a filter named by its signature said of the change, if its writer
+    /// applied it.
+    pub fn filter_result(&self, signature: &FilterSignature) -> Option<bool> {
+        let value = self.parameters.find(pid::CONTENT_FILTER_INFO)?;
+        content_filter::result_of(value, signature)
+    }
+
     /// The first parameter that must be understood and is not known to us; a
     /// reader drops such a change (§9.6.2.2.1).
     pub fn not_understood(&self) -> Option<u16> {
@@ -128,7 +136,7 @@ impl<'a> InlineQos<'a> {
 
 /// The inline QoS we write with a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct InlineQosHead {
+pub struct InlineQosHead<'a> {
     /// What happened to the instance; `None` for plain data.
     pub status_info: Option<StatusInfo>,
     /// The instance.
@@ -140,9 +148,12 @@ pub struct InlineQosHead {
     pub mark: Option<Mark>,
     /// The sample as it was first written.
     pub original: Option<SampleIdentity>,
+    /// Which readers' filters were applied and what they said, as the value of
+    /// PID_CONTENT_FILTER_INFO; empty if none.
+    pub filter_info: &'a [u8],
 }
 
-impl InlineQosHead {
+impl InlineQosHead<'_> {
     /// Nothing to say.
     pub const NONE: Self = Self {
         status_info: None,
@@ -150,6 +161,7 @@ impl InlineQosHead {
         related: None,
         mark: None,
         original: None,
+        filter_info: &[],
     };
 
     /// Whether nothing is to be written.
@@ -175,6 +187,9 @@ impl InlineQosHead {
         size += self.mark.as_ref().map_or(0, Mark::size_bytes);
         if self.original.is_some() {
             size += 4 + 24;
+        }
+        if !self.filter_info.is_empty() {
+            size += 4 + self.filter_info.len().next_multiple_of(4);
         }
         size
     }
@@ -204,6 +219,9 @@ impl InlineQosHead {
         if let Some(original) = self.original {
             let id = pid::ORIGINAL_WRITER_INFO;
             write_sample_identity(out, id, original.writer, original.sequence);
+        }
+        if !self.filter_info.is_empty() {
+            write_parameter(out, pid::CONTENT_FILTER_INFO, self.filter_info);
         }
         write_sentinel(out);
     }

@@ -175,6 +175,7 @@ pub mod pid {
     pub const PARTICIPANT_GUID: u16 = 0x0050;
     pub const GROUP_GUID: u16 = 0x0052;
     pub const GROUP_ENTITYID: u16 = 0x0053;
+    pub const CONTENT_FILTER_INFO: u16 = 0x0055;
     pub const COHERENT_SET: u16 = 0x0056;
     pub const BUILTIN_ENDPOINT_SET: u16 = 0x0058;
     pub const PROPERTY_LIST: u16 = 0x0059;

@@ -115,7 +115,7 @@ impl Writer {
             self.cursor.group += 1;
         }
         self.cursor = Cursor::at(self.cursor.batch.saturating_add(1));
-        if self.reliable_readers == 0 {
+        if self.reliable_readers == 0 || self.filtered_readers > 0 {
             self.prune();
         }
         Some(true)

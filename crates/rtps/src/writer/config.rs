@@ -2,8 +2,10 @@
 //! given to write.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use bytes::Bytes;
 
+use crate::content_filter::ContentFilter;
 use crate::history::ChangeKind;
 use crate::id::{Guid, VendorId};
 use crate::locator::Route;
@@ -216,4 +218,7 @@ pub struct ReaderProxyConfig {
     pub expects_inline_qos: bool,
     /// Whose software it is.
     pub vendor: VendorId,
+    /// What it wants of the topic; `None` is all. See
+    /// [`Writer::set_content_filter`](super::Writer::set_content_filter).
+    pub content_filter: Option<Arc<ContentFilter>>,
 }

@@ -13,7 +13,7 @@ use crate::time::Instant;
 
 impl Writer {
     /// Begins to send to a reader; again with one that is matched, only its
-    /// route is taken over. False when the limit of readers is reached.
+    /// route and filter are taken over. False when the limit of readers is reached.
     ///
     /// A volatile reader gets what is written from now on. A transient-local
     /// one first gets what is kept; one of this stack, whose depth we know,
@@ -22,6 +22,7 @@ impl Writer {
         self.clock = now;
         if self.reader_mut(config.guid).is_some() {
             self.update_route(config.guid, config.route);
+            self.set_content_filter(config.guid, config.content_filter);
             return true;
         }
         if self.readers.len() >= self.config.limits.readers_max {
@@ -32,7 +33,7 @@ impl Writer {
             self.keeps_for_late_joiners() && config.qos.durability >= Durability::TransientLocal;
         let wants_history = (wants_history || fault!("volatile-reader-gets-history"))
             && !fault!("late-joiner-gets-no-history");
-        let start = if wants_history {
+        let kept = if wants_history {
             let depth = match config.qos.history {
                 qos::History::KeepLast(depth)
                     if config.vendor == VendorId::PTEROS && !config.guid.entity.is_keyed() =>
@@ -42,15 +43,20 @@ impl Writer {
                 }
                 _ => usize::MAX,
             };
-            self.history.start_of_last(depth).map_or(news, |s| s.0)
+            match &config.content_filter {
+                Some(filter) => self.judge_history(config.guid, filter, depth),
+                None => self.history.start_of_last(depth).map(|s| (s.0, 0)),
+            }
         } else {
-            news
+            None
         };
+        let (start, last_wanted) = kept.unwrap_or((news, 0));
         let reliable = self.config.qos.reliability == Reliability::Reliable
             && config.qos.reliability == Reliability::Reliable;
         let group = self.join_group(config.guid.prefix, &config.route);
         let mut reader = ReaderProxy::new(&config, reliable, group, start);
         reader.begins_now = !wants_history;
+        reader.last_directed = last_wanted;
         let pushed = self.cursor.number.saturating_sub(1);
         if reliable {
             reader.heartbeat_due = true;
@@ -69,6 +75,7 @@ impl Writer {
             self.has_debts = true;
         }
         self.readers.push(reader);
+        self.count_filters();
         self.recount();
         true
     }
@@ -77,6 +84,9 @@ impl Writer {
     pub fn unmatch_reader(&mut self, guid: Guid) {
         self.readers
             .retain(|reader| reader.guid != guid || fault!("gone-reader-not-forgotten"));
+        if self.filtered_readers > 0 {
+            self.forget_filter_of(guid);
+        }
         self.recount();
         if self.readers.is_empty() {
             self.cursor = Cursor::at(self.last.next().0);

@@ -12,6 +12,7 @@ mod answer;
 mod batch;
 mod config;
 mod event;
+mod filter;
 mod matched;
 mod memory;
 mod pace;
@@ -21,6 +22,7 @@ mod proxy;
 mod repair;
 mod transmit;
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -30,6 +32,7 @@ pub use config::{
 };
 pub use event::WriterEvent;
 
+use crate::content_filter::Filtering;
 use crate::history::{Change, History};
 use crate::id::Guid;
 use crate::pace::Pace;
@@ -140,6 +143,8 @@ pub struct Writer {
     readers: Vec<ReaderProxy>,
     groups: Vec<Group>,
     reliable_readers: usize,
+    /// Readers with a content filter.
+    filtered_readers: usize,
     cursor: Cursor,
     /// What LATENCY_BUDGET holds back, if there is one.
     batch: Option<Batch>,
@@ -205,6 +210,7 @@ impl Writer {
             readers: Vec::new(),
             groups: Vec::new(),
             reliable_readers: 0,
+            filtered_readers: 0,
             cursor: Cursor::at(1),
             batch,
             heartbeat_count: 0,
@@ -304,6 +310,11 @@ impl Writer {
             self.stats.blocked += 1;
             return Err(WriteError::TooLarge { bytes, bytes_max });
         }
+        let filtering = self.judge(&change);
+        if self.is_for_nobody(filtering.as_deref()) {
+            self.stats.written += 1;
+            return Ok(self.skip(now));
+        }
         let keeps = self.keeps_for_late_joiners() || !self.readers.is_empty();
         if keeps {
             self.make_room(now, &change)?;
@@ -319,7 +330,7 @@ impl Writer {
         self.last = self.last.next();
         let sequence = self.last;
         if keeps {
-            self.keep(now, sequence, change);
+            self.keep(now, sequence, change, filtering);
             self.hold(now);
         }
         if self.readers.is_empty() {
@@ -330,9 +341,18 @@ impl Writer {
         Ok(sequence)
     }
 
-    fn keep(&mut self, now: Instant, sequence: SequenceNumber, change: NewChange) {
+    fn keep(
+        &mut self,
+        now: Instant,
+        sequence: SequenceNumber,
+        change: NewChange,
+        filtering: Option<Box<Filtering>>,
+    ) {
         match change.only_for {
-            None => self.last_shared = sequence.0,
+            None => {
+                self.last_shared = sequence.0;
+                self.note_wanted(sequence, filtering.as_deref());
+            }
             Some(only) => {
                 if let Some(reader) = self.reader_mut(only) {
                     reader.last_directed = sequence.0;
@@ -366,6 +386,7 @@ impl Writer {
             only_for: change.only_for,
             expires_at,
             mark: change.mark,
+            filtering,
             fragment_size: 0,
         });
     }

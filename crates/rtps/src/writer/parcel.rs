@@ -150,7 +150,11 @@ impl Parcel<'_> {
             fragment_count: 1,
             fragment_size: change.fragment_size,
             sample_size: u32::try_from(change.payload.len()).unwrap_or(u32::MAX),
-            inline_qos: inline_qos(change),
+            inline_qos: InlineQosHead {
+                // Once per sample is enough.
+                filter_info: if index == 0 { filter_info(change) } else { &[] },
+                ..inline_qos(change)
+            },
             key_only: change.kind != ChangeKind::Alive,
         };
         message.data_frag(&head, change.payload.slice(start..end));
@@ -179,7 +183,7 @@ pub(super) fn data_bytes(change: &Change) -> usize {
         .saturating_add(change.payload.len().next_multiple_of(4))
 }
 
-fn data_head(writer: EntityId, reader: EntityId, change: &Change) -> DataHead {
+fn data_head(writer: EntityId, reader: EntityId, change: &Change) -> DataHead<'_> {
     DataHead {
         reader,
         writer,
@@ -194,7 +198,12 @@ pub(super) fn fragments_total(change: &Change) -> u32 {
     u32::try_from(change.payload.len().div_ceil(size)).unwrap_or(u32::MAX)
 }
 
-fn inline_qos(change: &Change) -> InlineQosHead {
+fn filter_info(change: &Change) -> &[u8] {
+    let filtering = change.filtering.as_deref();
+    filtering.map_or(&[], |filtering| &filtering.results)
+}
+
+fn inline_qos(change: &Change) -> InlineQosHead<'_> {
     InlineQosHead {
         status_info: match change.kind {
             ChangeKind::Alive => None,
@@ -206,5 +215,6 @@ fn inline_qos(change: &Change) -> InlineQosHead {
         related: change.related,
         mark: change.mark.as_deref().copied(),
         original: change.original,
+        filter_info: filter_info(change),
     }
 }

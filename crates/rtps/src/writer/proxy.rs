@@ -1,9 +1,11 @@
 //! What a writer knows of one reader (RTPS 2.5 §8.4.7.5, ReaderProxy), and of
 //! one destination that several readers may share.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::config::ReaderProxyConfig;
+use crate::content_filter::ContentFilter;
 use crate::history::Change;
 use crate::id::{EntityId, Guid, GuidPrefix};
 use crate::interval::Run;
@@ -35,8 +37,10 @@ pub(super) struct ReaderProxy {
     pub start: i64,
     /// All below are acknowledged.
     pub acked: i64,
-    /// The last number that was meant for it alone.
+    /// The last number that was meant for it alone, or that its filter let pass.
     pub last_directed: i64,
+    /// What it wants of the topic; `None` is all.
+    pub filter: Option<Arc<ContentFilter>>,
     /// Numbers to send again.
     pub requested: SequenceSet,
     /// The next fragment of the first of them, if the burst ended within it.
@@ -72,6 +76,7 @@ impl ReaderProxy {
             start,
             acked: start,
             last_directed: 0,
+            filter: config.content_filter.clone(),
             requested: SequenceSet::empty(SequenceNumber::FIRST),
             resume_fragment: 0,
             fragments: Vec::new(),
@@ -113,13 +118,15 @@ impl ReaderProxy {
     pub fn wants(&self, change: &Change) -> bool {
         change.sequence.0 >= self.start
             && change.only_for.is_none_or(|only| only == self.guid)
+            && change.passes_for(self.guid)
             && (self.hears_ends || !change.is_end())
     }
 
     /// The highest number that is meant for it, when `shared` is the last one
     /// meant for everybody.
     pub fn last_relevant(&self, shared: i64) -> i64 {
-        let shared = if shared >= self.start { shared } else { 0 };
+        let is_for_it = self.filter.is_none() && shared >= self.start;
+        let shared = if is_for_it { shared } else { 0 };
         shared.max(self.last_directed)
     }
 

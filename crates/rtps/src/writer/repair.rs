@@ -34,7 +34,7 @@ impl Writer {
             if fault!("repair-not-sent") {
                 continue;
             }
-            if !self.resend(at, sequence, out, left) {
+            if !self.resend(at, sequence, None, out, left) {
                 self.keep_requests(at, Some(sequence), rest);
                 return false;
             }
@@ -135,6 +135,7 @@ impl Writer {
         &mut self,
         at: usize,
         sequence: SequenceNumber,
+        gap: Option<Run>,
         out: &mut Outbox,
         left: &mut Left,
     ) -> bool {
@@ -155,7 +156,7 @@ impl Writer {
             to: group,
             reader: reader.guid.entity,
             prelude: None,
-            gap: None,
+            gap,
             heartbeat: None,
         };
         let from = reader.resume_fragment;
@@ -222,29 +223,60 @@ impl Writer {
         out: &mut Outbox,
         left: &mut Left,
     ) -> bool {
-        while let Some(run) = self.readers.get(at).and_then(|reader| reader.replay) {
-            let next = self.history.from(SequenceNumber(run.first));
-            let number = next
-                .map(|change| change.sequence.0)
-                .filter(|number| *number <= run.last);
-            let is_wanted = next
-                .zip(self.readers.get(at))
-                .is_some_and(|(change, reader)| reader.wants(change) && change.expires_at > now);
-            if let Some(number) = number
-                && is_wanted
-                && !self.resend(at, SequenceNumber(number), out, left)
-            {
+        while let Some((run, reader)) = self.readers.get(at).and_then(|r| Some((r.replay?, r))) {
+            let kept = self.history.iter_from(SequenceNumber(run.first));
+            let number = kept
+                .take_while(|change| change.sequence.0 <= run.last)
+                .find(|change| reader.wants(change) && change.expires_at > now)
+                .map(|change| change.sequence.0);
+            // What its filter leaves out on the way is irrelevant, not lost.
+            let end = number.unwrap_or(run.last.saturating_add(1));
+            let gap = (reader.filter.is_some() && run.first < end).then(|| Run {
+                first: run.first,
+                last: end - 1,
+            });
+            let is_through = match number {
+                Some(number) => self.resend(at, SequenceNumber(number), gap, out, left),
+                None => self.send_gap(at, gap, out, left),
+            };
+            if !is_through {
                 return false;
             }
-            let Some(reader) = self.readers.get_mut(at) else {
-                return true;
-            };
-            reader.replay = number.and_then(|number| {
-                (number < run.last).then_some(Run {
-                    first: number + 1,
-                    last: run.last,
-                })
-            });
+            if let Some(reader) = self.readers.get_mut(at) {
+                reader.replay = number
+                    .filter(|number| *number < run.last)
+                    .map(|number| Run {
+                        first: number + 1,
+                        last: run.last,
+                    });
+            }
+        }
+        true
+    }
+
+    /// Declares numbers irrelevant to one reader. False when the burst is over.
+    fn send_gap(&mut self, at: usize, gap: Option<Run>, out: &mut Outbox, left: &mut Left) -> bool {
+        let Some((reader, run)) = self.readers.get(at).zip(gap) else {
+            return true;
+        };
+        if left.is_over(out) {
+            return false;
+        }
+        if let Some(group) = self.groups.get(reader.group) {
+            let mut message = out.begin(
+                self.config.guid.prefix,
+                &group.route.locators,
+                self.config.datagram_bytes_max,
+            );
+            message.info_destination(group.prefix);
+            message.gap(&Gap::range(
+                reader.guid.entity,
+                self.config.guid.entity,
+                SequenceNumber(run.first),
+                SequenceNumber(run.last),
+            ));
+            left.finish(message, &mut self.stats);
+            self.stats.gaps += 1;
         }
         true
     }

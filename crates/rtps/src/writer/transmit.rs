@@ -94,7 +94,7 @@ impl Writer {
                 return false;
             }
             self.cursor = Cursor::at(number.saturating_add(1));
-            if self.reliable_readers == 0 {
+            if self.reliable_readers == 0 || self.filtered_readers > 0 {
                 self.prune();
             }
         }
@@ -287,12 +287,17 @@ impl Writer {
             if (!ask && !assert && !group.place_due) || group.readers == 0 {
                 continue;
             }
+            // What no sample has declared irrelevant would be asked for.
+            let gap = group.skipped.filter(|_| group.silence.is_none());
             let mut heartbeat = self.heartbeat(at, !ask, pushed);
             heartbeat.liveliness = assert;
-            if !self.send_heartbeat(at, None, &heartbeat, out, left) {
+            if !self.send_heartbeat(at, gap, &heartbeat, out, left) {
                 return false;
             }
             if let Some(group) = self.groups.get_mut(at) {
+                if gap.is_some() {
+                    group.skipped = None;
+                }
                 group.heartbeat_due = false;
                 group.assertion_due = false;
                 group.place_due = false;
@@ -305,7 +310,11 @@ impl Writer {
             let (entity, start, group) = (reader.guid.entity, reader.start, reader.group);
             // Heartbeats for all readers of its process begin lower: without
             // the GAP it would take the difference for a loss.
-            let gap = (start > 1 && reader.acked == start).then(|| Run {
+            let is_alone = self
+                .groups
+                .get(group)
+                .is_none_or(|group| group.readers == 1);
+            let gap = (start > 1 && reader.acked == start && !is_alone).then(|| Run {
                 first: 1,
                 last: start - 1,
             });
@@ -344,7 +353,7 @@ impl Writer {
             self.config.datagram_bytes_max,
         );
         message.info_destination(group.prefix);
-        if let Some(run) = gap.filter(|_| group.readers > 1) {
+        if let Some(run) = gap {
             message.gap(&Gap::range(
                 heartbeat.reader,
                 heartbeat.writer,
@@ -375,5 +384,9 @@ pub(super) fn is_due(
                 .any(|reader| reader.guid == only && reader.group == at)
     });
     let is_heard = group.hears_ends || !change.is_end();
-    is_for_it && is_heard && group.start <= change.sequence.0 && change.expires_at > now
+    is_for_it
+        && is_heard
+        && group.start <= change.sequence.0
+        && change.expires_at > now
+        && change.is_wanted(readers, at)
 }

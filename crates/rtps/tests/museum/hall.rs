@@ -66,6 +66,7 @@ impl Hall {
                 route: route(INTRUDER),
                 expects_inline_qos: false,
                 vendor: VendorId::FAST_DDS,
+                content_filter: None,
             }
         ));
         assert!(pair.readers[r.0].machine.match_writer(

@@ -158,6 +158,7 @@ impl Pair {
             route: route(reader.node),
             expects_inline_qos: false,
             vendor,
+            content_filter: reader.machine.content_filter().cloned(),
         };
         let now = self.now();
         assert!(self.writers[w.0].machine.match_reader(now, config));

@@ -6,11 +6,13 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::encapsulation::{begin_parameters, parse_parameters};
+use super::filter::{read_filter, write_filter};
 use super::limits;
 use super::qos::{parse_policy, unmentioned, write_policies};
 use super::value::{
     boolean, name, push_locator, read, write_bool, write_locators, write_string, write_u32,
 };
+use crate::content_filter::ContentFilterProperty;
 use crate::id::{EntityId, Guid, ProtocolVersion, VendorId};
 use crate::locator::Locator;
 use crate::qos::EndpointQos;
@@ -37,8 +39,8 @@ pub struct EndpointData {
     pub type_information: Option<Bytes>,
     /// The largest sample of the writer, bytes.
     pub max_serialized_size: Option<u32>,
-    /// The reader's content filter as it came.
-    pub content_filter: Option<Bytes>,
+    /// The reader's content filter; one beyond our limits counts as none.
+    pub content_filter: Option<ContentFilterProperty>,
     /// The DDS publisher or subscriber it belongs to, where that has several
     /// endpoints that are presented as one whole.
     pub group: Option<Guid>,
@@ -95,7 +97,7 @@ impl EndpointData {
             pid::MULTICAST_LOCATOR => push_locator(parameter, &mut self.multicast)?,
             pid::EXPECTS_INLINE_QOS => self.expects_inline_qos = read(parameter, boolean)?,
             pid::TYPE_INFORMATION => self.type_information = opaque(parameter),
-            pid::CONTENT_FILTER_PROPERTY => self.content_filter = opaque(parameter),
+            pid::CONTENT_FILTER_PROPERTY => self.content_filter = read_filter(parameter),
             pid::TYPE_MAX_SIZE_SERIALIZED => {
                 self.max_serialized_size = Some(read(parameter, Cursor::u32)?);
             }
@@ -140,13 +142,11 @@ impl EndpointData {
             write_parameter(o, pid::GROUP_GUID, &group.to_bytes());
             write_parameter(o, pid::GROUP_ENTITYID, &group.entity.to_bytes());
         }
-        for (id, value) in [
-            (pid::TYPE_INFORMATION, &self.type_information),
-            (pid::CONTENT_FILTER_PROPERTY, &self.content_filter),
-        ] {
-            if let Some(value) = value {
-                write_parameter(o, id, value);
-            }
+        if let Some(value) = &self.type_information {
+            write_parameter(o, pid::TYPE_INFORMATION, value);
+        }
+        if let Some(filter) = &self.content_filter {
+            write_filter(o, filter);
         }
         write_sentinel(o);
         Bytes::from(out)

@@ -17,7 +17,7 @@ pub const ENTITY_NAME_BYTES: usize = 256;
 pub const PROPERTIES_BYTES: usize = 4096;
 /// Locators of each kind; the first ones are kept.
 pub const LOCATORS: usize = 32;
-/// Type information, content filter and each security token, bytes. Left out
+/// Type information and each security token, bytes. Left out
 /// beyond.
 pub const OPAQUE_BYTES: usize = 16 * 1024;
 /// Security tokens of one participant; the first ones are kept.

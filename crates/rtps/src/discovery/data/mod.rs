@@ -7,6 +7,7 @@
 
 mod encapsulation;
 mod endpoint;
+mod filter;
 pub mod limits;
 mod participant;
 mod participant_message;

@@ -1,0 +1,234 @@
+//! Content-filtered topics on the wire: what a reader announces of its filter,
+//! and what a writer says of the filters it applied to a change
+//! (RTPS 2.5 §8.7.3, §9.6.3.1, §9.6.4.1).
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+use md5::{Digest, Md5};
+use pteros_msg::dynamic::DynamicType;
+use pteros_msg::filter::{FILTER_CLASS, Filter, FilterError};
+
+use crate::id::Guid;
+use crate::wire::Cursor;
+
+/// Which filter of a reader was applied: the MD5 of all its strings, each with
+/// its final NUL.
+pub type FilterSignature = [u8; 16];
+
+/// A reader's filter as discovery carries it (ContentFilterProperty_t).
+#[derive(Clone, PartialEq, Eq, Debug, Default, Hash)]
+pub struct ContentFilterProperty {
+    /// The content-filtered topic's own name; any.
+    pub filtered_topic: String,
+    /// The topic that is filtered.
+    pub related_topic: String,
+    /// The language of the expression.
+    pub class: String,
+    /// What passes.
+    pub expression: String,
+    /// The values of `%0`, `%1` …
+    pub parameters: Vec<String>,
+}
+
+impl ContentFilterProperty {
+    /// The filter of a reader of ours on `topic`, in DDS's SQL.
+    pub fn new(topic: &str, expression: &str, parameters: &[String]) -> Self {
+        Self {
+            // One name for all: readers with equal filters share a signature,
+            // and a writer judges once for them.
+            filtered_topic: alloc::format!("{topic}_filtered"),
+            related_topic: topic.into(),
+            class: FILTER_CLASS.into(),
+            expression: expression.into(),
+            parameters: parameters.to_vec(),
+        }
+    }
+
+    /// How it is named beside a change.
+    pub fn signature(&self) -> FilterSignature {
+        let mut md5 = Md5::new();
+        let names = [
+            &self.filtered_topic,
+            &self.related_topic,
+            &self.class,
+            &self.expression,
+        ];
+        for text in names.into_iter().chain(&self.parameters) {
+            md5.update(text.as_bytes());
+            md5.update([0]);
+        }
+        md5.finalize().into()
+    }
+}
+
+/// `data LIKE %0` with `'a%'`.
+impl fmt::Display for ContentFilterProperty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.expression)?;
+        for (number, parameter) in self.parameters.iter().enumerate() {
+            write!(f, ", %{number} = {parameter}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A filter that can be applied: announced, and checked against the topic's
+/// type.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ContentFilter {
+    property: ContentFilterProperty,
+    signature: FilterSignature,
+    filter: Filter,
+}
+
+impl ContentFilter {
+    /// A filter of ours on the topic named so on the wire.
+    ///
+    /// # Errors
+    /// See [`Filter::new`].
+    pub fn new(
+        topic: &str,
+        ty: &DynamicType,
+        expression: &str,
+        parameters: &[String],
+    ) -> Result<Arc<Self>, FilterError> {
+        let property = ContentFilterProperty::new(topic, expression, parameters);
+        Self::of(property, ty)
+    }
+
+    /// A peer's filter; `None` when it can't be applied here: another class,
+    /// another topic, no expression, or one that we do not understand. Such a
+    /// reader gets everything and filters by itself.
+    pub fn of_peer(
+        property: &ContentFilterProperty,
+        topic: &str,
+        ty: &DynamicType,
+    ) -> Option<Arc<Self>> {
+        let is_ours = property.class == FILTER_CLASS
+            && property.related_topic == topic
+            && !property.expression.trim().is_empty();
+        if !is_ours {
+            return None;
+        }
+        match Self::of(property.clone(), ty) {
+            Ok(filter) => Some(filter),
+            Err(error) => {
+                tracing::debug!(topic, %error, "a reader's filter is not applied here");
+                None
+            }
+        }
+    }
+
+    fn of(property: ContentFilterProperty, ty: &DynamicType) -> Result<Arc<Self>, FilterError> {
+        let filter = Filter::new(ty, &property.expression, &property.parameters)?;
+        Ok(Arc::new(Self {
+            signature: property.signature(),
+            property,
+            filter,
+        }))
+    }
+
+    /// As it is announced.
+    pub fn property(&self) -> &ContentFilterProperty {
+        &self.property
+    }
+
+    /// How it is named beside a change.
+    pub fn signature(&self) -> &FilterSignature {
+        &self.signature
+    }
+
+    /// Whether a sample passes, encapsulation header included. One that cannot
+    /// be judged passes: whoever decodes it will tell.
+    pub fn passes(&self, payload: &[u8]) -> bool {
+        self.filter.passes(payload).unwrap_or(true)
+    }
+}
+
+/// What a writer knows of one change and its readers' filters.
+#[derive(Clone, Debug)]
+pub(crate) struct Filtering {
+    /// The value of PID_CONTENT_FILTER_INFO, which goes along with the change.
+    pub results: Vec<u8>,
+    /// The readers that do not want it.
+    pub unwanted_by: Vec<Guid>,
+}
+
+/// Filters that were applied to one change, and their results.
+#[derive(Debug, Default)]
+pub(crate) struct Results {
+    signatures: Vec<FilterSignature>,
+    /// The first one's result highest.
+    bitmap: u32,
+}
+
+/// Filters named beside a change, half a kilobyte; Fast DDS names as many. The
+/// readers of further ones judge for themselves.
+const NAMED_MAX: usize = 32;
+
+impl Results {
+    /// Whether `filter` lets `payload` pass: judged once for all readers whose
+    /// filters are the same.
+    pub fn judge(&mut self, filter: &ContentFilter, payload: &[u8]) -> bool {
+        let known = self.signatures.iter().position(|s| *s == filter.signature);
+        if let Some(at) = known {
+            return self.bitmap & result_mask(at) != 0;
+        }
+        let passes = filter.passes(payload);
+        if self.signatures.len() < NAMED_MAX {
+            if passes {
+                self.bitmap |= result_mask(self.signatures.len());
+            }
+            self.signatures.push(filter.signature);
+        }
+        passes
+    }
+
+    /// ```text
+    /// 0               4               8               12
+    /// +---------------+---------------+---------------+---- - -
+    /// | bitmaps: 1    | results       | signatures    | 16 bytes each …
+    /// +---------------+---------------+---------------+---- - -
+    /// ```
+    /// ContentFilterInfo_t, little endian (RTPS 2.5 §9.6.4.1).
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let count = u32::try_from(self.signatures.len()).unwrap_or(u32::MAX);
+        let mut out = Vec::with_capacity(12 + 16 * self.signatures.len());
+        for number in [1, self.bitmap, count] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        self.signatures
+            .iter()
+            .for_each(|s| out.extend_from_slice(s));
+        out
+    }
+}
+
+/// A filter's bit among the 32 of its bitmap.
+fn result_mask(at: usize) -> u32 {
+    1 << (31 - at % 32)
+}
+
+/// What PID_CONTENT_FILTER_INFO says of one filter; `None` if it does not name
+/// it, or is malformed.
+pub(crate) fn result_of(mut value: Cursor<'_>, signature: &FilterSignature) -> Option<bool> {
+    let count = usize::try_from(value.u32().ok()?).ok()?;
+    let mut bitmaps = value;
+    value.bytes(count.checked_mul(4)?).ok()?;
+    let named = value.u32().ok()?;
+    // The bytes that are there end the loop, whatever the count says.
+    let at = (0..named).find_map(|at| match value.array::<16>() {
+        Ok(found) if found == *signature => Some(Some(at)),
+        Ok(_) => None,
+        Err(_) => Some(None),
+    })??;
+    let at = usize::try_from(at).ok()?;
+    if at / 32 >= count {
+        return None;
+    }
+    bitmaps.bytes(at / 32 * 4).ok()?;
+    Some(bitmaps.u32().ok()? & result_mask(at) != 0)
+}
