@@ -11,6 +11,7 @@ use pteros_rmw::graph::{GraphEndpoint, GraphNode, enclave_of, free_user_data, us
 use pteros_rmw::names::{DdsTopic, from_dds_topic};
 use pteros_rmw::qos::report::mismatches;
 use pteros_rmw::ready::ReadyQueue;
+use pteros_rmw::rtps::content_filter::ContentFilterProperty;
 use pteros_rmw::rtps::discovery::data::EndpointData;
 use pteros_rmw::rtps::id::{Guid, VendorId};
 
@@ -105,6 +106,9 @@ pub struct EndpointInfo {
     pub vendor: VendorId,
     /// Its participant's enclave, if announced.
     pub enclave: Option<String>,
+    /// What a subscription wants of the topic, as it announces it: expression
+    /// and parameters, [`ContentFilterProperty::class`] being its language.
+    pub content_filter: Option<ContentFilterProperty>,
     /// Whether it lives in this context.
     pub local: bool,
     data: Arc<EndpointData>,
@@ -295,6 +299,7 @@ impl Graph {
                 .user_data(free_user_data(&data.qos.user_data)),
             vendor,
             enclave,
+            content_filter: data.content_filter.clone(),
             local: endpoint.local,
             data,
         }

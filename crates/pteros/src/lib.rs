@@ -47,10 +47,12 @@ mod timer;
 
 pub use pteros_interfaces as interfaces;
 pub use pteros_msg as msg;
-pub use pteros_rmw::error::{EndpointError, GroupError, OpenError, PublishError};
+pub use pteros_rmw::content_filter::FilterSpec as ContentFilter;
+pub use pteros_rmw::error::{EndpointError, FilterProblem, GroupError, OpenError, PublishError};
 pub use pteros_rmw::event::EndpointEvent;
 pub use pteros_rmw::flow::{FlowController, FlowError, Pace};
 pub use pteros_rmw::reader::ReaderCounts;
+pub use pteros_rmw::rtps::content_filter::ContentFilterProperty;
 pub use pteros_rmw::rtps::id::{Guid, VendorId};
 pub use pteros_rmw::rtps::qos::PolicyId;
 pub use pteros_rmw::sample::Path;

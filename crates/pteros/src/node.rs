@@ -12,6 +12,7 @@ use pteros_msg::dynamic::{DynamicMessage, DynamicType};
 use pteros_msg::hash::TypeHash;
 use pteros_msg::key::key_reader;
 use pteros_msg::message::{Message, dds_type_name};
+use pteros_rmw::content_filter::MessageType;
 use pteros_rmw::graph::NodeKey;
 use pteros_rmw::instance::Keying;
 use pteros_rmw::names::{NameKind, dds_topic, node_path, validate_dds_topic};
@@ -422,6 +423,7 @@ impl Node {
             },
             hash,
             keying,
+            message_type: options.message_type.clone(),
         };
         let decoders: (_, KeyDecoder<Bytes>) = (raw_decoder(), Box::new(|key| Ok(key.clone())));
         self.subscription(topic, facts, Wants::Bytes, decoders, options)
@@ -451,14 +453,15 @@ impl Node {
         let qos = options
             .qos
             .for_publishers(publishers.iter().map(|publisher| &publisher.data.qos));
-        let spec = spec(&topic, ty, &qos, |qos| qos.to_reader())?;
+        let mut spec = spec(&topic, ty, &qos, |qos| qos.to_reader())?;
+        spec.content_filter = options.content_filter;
         let endpoint = runtime
             .create_reader(spec, wants, options.ignore_local_publications)
             .map_err(|source| CreateError::Endpoint {
                 topic: topic.clone(),
                 source,
             })?;
-        runtime.attach_endpoint(self.core.key, &endpoint.data);
+        runtime.attach_endpoint(self.core.key, &endpoint.announced());
         let on_event = options
             .on_event
             .map(|callback| EventTask::new(&endpoint.events, callback));
@@ -578,6 +581,7 @@ struct TypeFacts<'a> {
     dds_name: String,
     hash: Option<TypeHash>,
     keying: Keying,
+    message_type: MessageType,
 }
 
 impl<'a> TypeFacts<'a> {
@@ -587,6 +591,7 @@ impl<'a> TypeFacts<'a> {
             dds_name: T::dds_type_name(),
             hash: Some(T::TYPE_HASH),
             keying: key_reader::<T>().map_or(Keying::Keyless, Keying::Keyed),
+            message_type: MessageType::Described(T::type_description),
         }
     }
 
@@ -599,6 +604,7 @@ impl<'a> TypeFacts<'a> {
             },
             hash: Some(ty.hash()),
             keying: ty.key_reader().map_or(Keying::Keyless, Keying::Keyed),
+            message_type: MessageType::Dynamic(ty.clone()),
         }
     }
 }
@@ -632,5 +638,7 @@ fn spec(
         lifecycle: qos.lifecycle(),
         group: None,
         store: None,
+        message_type: ty.message_type,
+        content_filter: None,
     })
 }

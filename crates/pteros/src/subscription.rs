@@ -8,14 +8,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use pteros_msg::cdr::{DecodeError, from_payload};
+use pteros_msg::dynamic::DynamicType;
 use pteros_msg::key::{KeyReader, from_key_payload};
 use pteros_msg::message::Message;
+use pteros_rmw::content_filter::{FilterSpec as ContentFilter, MessageType};
 use pteros_rmw::event::EndpointEvent;
 use pteros_rmw::reader::{ReaderCounts, ReaderEndpoint};
 use pteros_rmw::ready::{ReadyQueue, Task};
 use pteros_rmw::rtps::id::Guid;
 use pteros_rmw::sample::{Body, Item};
 
+use crate::error::CreateError;
 use crate::event::{EventCallback, EventTask};
 use crate::executor::Home;
 use crate::instance::{Change, InstanceEnd};
@@ -46,6 +49,11 @@ pub struct SubscriptionOptions<T> {
     pub qos: QosProfile,
     /// Whether publishers of the same context are ignored. False by default.
     pub ignore_local_publications: bool,
+    /// Which messages are wanted; all without one. See
+    /// [`SubscriptionOptions::content_filter`].
+    pub content_filter: Option<ContentFilter>,
+    /// For a raw subscription, what its bytes are made of.
+    pub(crate) message_type: MessageType,
     pub(crate) callback: Option<Callback<T>>,
     pub(crate) on_event: Option<EventCallback>,
     pub(crate) key_reader: Option<Arc<dyn KeyReader>>,
@@ -58,6 +66,8 @@ impl<T> SubscriptionOptions<T> {
         Self {
             qos: qos.into(),
             ignore_local_publications: false,
+            content_filter: None,
+            message_type: MessageType::Unknown,
             callback: None,
             on_event: None,
             key_reader: None,
@@ -90,11 +100,45 @@ impl<T> SubscriptionOptions<T> {
         self
     }
 
+    /// What the bytes of a
+    /// [`create_raw_subscription`](crate::Node::create_raw_subscription) are
+    /// made of: a content filter needs to know. Other subscriptions know it.
+    pub fn message_type(mut self, ty: &DynamicType) -> Self {
+        self.message_type = MessageType::Dynamic(ty.clone());
+        self
+    }
+
     /// Calls `callback` from the node's executor for matches, incompatible QoS
     /// or type, missed deadlines, changed liveliness and lost samples. Without
     /// it events wait for [`Subscription::take_event`].
     pub fn on_event(mut self, callback: impl FnMut(&EndpointEvent) + Send + 'static) -> Self {
         self.on_event = Some(Box::new(callback));
+        self
+    }
+
+    /// Receives only messages for which `expression` holds, as rclcpp's
+    /// `ContentFilterOptions` do: the filter language of DDS 1.4 Annex B over the
+    /// message's fields, with the values of `%0`, `%1` … in `parameters`.
+    ///
+    /// Publishers that understand it, those of Fast DDS and of this stack, do
+    /// not even send the others; with all others it costs a look at each
+    /// message that arrives. Messages of the same process are serialized to be
+    /// judged. What does not pass is neither lost nor does it meet a deadline.
+    /// A mistake in it is told, with its place, when the subscription is made.
+    ///
+    /// ```
+    /// use pteros::interfaces::sensor_msgs::msg::BatteryState;
+    /// use pteros::SubscriptionOptions;
+    ///
+    /// let low = SubscriptionOptions::<BatteryState>::new(10)
+    ///     .content_filter("percentage < %0 AND location LIKE 'left%'", ["0.2"]);
+    /// ```
+    pub fn content_filter(
+        mut self,
+        expression: impl Into<String>,
+        parameters: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
+        self.content_filter = Some(content_filter(expression, parameters));
         self
     }
 
@@ -207,6 +251,41 @@ impl<T: 'static> Subscription<T> {
         self.core.endpoint.events.take()
     }
 
+    /// Filters otherwise from now on, or not at all if `expression` is blank;
+    /// see [`SubscriptionOptions::content_filter`]. Publishers of other
+    /// processes hear of it and send what the filter in force lets pass; what
+    /// they kept back before does not come afterwards. Never waits for them.
+    ///
+    /// # Errors
+    /// [`CreateError::Endpoint`] with what is wrong and where; the filter before
+    /// stays in force.
+    pub fn set_content_filter(
+        &self,
+        expression: impl Into<String>,
+        parameters: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Result<(), CreateError> {
+        let filter = content_filter(expression, parameters);
+        let set = self
+            .core
+            .node
+            .core()
+            .set_content_filter(&self.core.endpoint, &filter);
+        set.map_err(|source| CreateError::Endpoint {
+            topic: self.core.topic.clone(),
+            source,
+        })
+    }
+
+    /// The filter in force.
+    pub fn content_filter(&self) -> Option<ContentFilter> {
+        self.core.endpoint.content_filter()
+    }
+
+    /// Whether a filter is in force; rclcpp's `is_cft_enabled`.
+    pub fn is_cft_enabled(&self) -> bool {
+        self.core.endpoint.content_filter().is_some()
+    }
+
     /// Totals since it was created.
     pub fn counts(&self) -> ReaderCounts {
         self.core.endpoint.counts()
@@ -225,6 +304,16 @@ impl<T> fmt::Debug for Subscription<T> {
             .field("topic", &self.core.topic)
             .field("gid", &self.core.endpoint.data.guid)
             .finish()
+    }
+}
+
+fn content_filter(
+    expression: impl Into<String>,
+    parameters: impl IntoIterator<Item = impl Into<String>>,
+) -> ContentFilter {
+    ContentFilter {
+        expression: expression.into(),
+        parameters: parameters.into_iter().map(Into::into).collect(),
     }
 }
 

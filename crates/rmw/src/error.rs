@@ -2,6 +2,7 @@
 
 use std::io;
 
+use pteros_msg::filter::FilterError;
 use thiserror::Error;
 
 /// Why the sockets of a participant could not be opened.
@@ -90,6 +91,23 @@ pub enum EndpointError {
     /// The publisher group does not take another publisher now.
     #[error(transparent)]
     Group(#[from] GroupError),
+    /// The subscription's content filter.
+    #[error(transparent)]
+    Filter(#[from] FilterProblem),
+}
+
+/// Why a subscription cannot be filtered so.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum FilterProblem {
+    /// The filter does not fit the type, or is no filter.
+    #[error(transparent)]
+    Wrong(FilterError),
+    /// Nothing is known of the type but its name.
+    #[error(
+        "a content filter needs the message type, of which only the name is known here; subscribe \
+         with a generated or dynamic type, or look into the bytes yourself"
+    )]
+    UnknownType,
 }
 
 /// What a group of publishers, or its presentation, does not allow.

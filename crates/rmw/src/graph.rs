@@ -195,6 +195,14 @@ impl Graph {
         self.changed();
     }
 
+    /// One of our endpoints announces something else, if a node has it.
+    pub(crate) fn change_own_endpoint(&self, data: &EndpointData) {
+        let is_known = self.state.lock().own_endpoints.contains_key(&data.guid);
+        if is_known {
+            self.note_own_endpoint(data);
+        }
+    }
+
     fn absorb(&self, info: TheirNodes) {
         let mut state = self.state.lock();
         // Nodes of a participant that discovery does not know yet are kept:

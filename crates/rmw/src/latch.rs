@@ -144,15 +144,21 @@ impl Latch {
         }
     }
 
-    /// What a late joiner that asks for `depth` samples gets, oldest first. Of
-    /// a keyed topic it gets all and keeps that many of each instance itself.
-    pub(crate) fn for_reader(&self, now: Instant, reader: &EndpointQos) -> Vec<&Item> {
+    /// What a late joiner that asks for `depth` samples gets, oldest first, of
+    /// those that it `wants`. Of a keyed topic it gets all and keeps that many
+    /// of each instance itself.
+    pub(crate) fn for_reader(
+        &self,
+        now: Instant,
+        reader: &EndpointQos,
+        wants: impl Fn(&Item) -> bool,
+    ) -> Vec<&Item> {
         let depth = match (reader.durability, reader.history) {
             (Durability::Volatile, _) => return Vec::new(),
             (_, History::KeepLast(depth)) => depth.max(1) as usize,
             (_, History::KeepAll) => usize::MAX,
         };
-        let alive = |item: &&Item| item.expires_at > now;
+        let alive = |item: &&Item| item.expires_at > now && wants(item);
         match self {
             Self::Off => Vec::new(),
             Self::Plain { items, .. } => {

@@ -9,6 +9,7 @@
 
 mod coherent;
 pub mod config;
+pub mod content_filter;
 mod core;
 mod deadline;
 mod dispatch;

@@ -12,9 +12,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use pteros_rtps::fault;
+use pteros_rtps::history::ChangeKind;
 use pteros_rtps::id::VendorId;
 use pteros_rtps::locator::Route;
-use pteros_rtps::mark::Mark;
+use pteros_rtps::mark::{Mark, MarkKind};
 use pteros_rtps::matching::{Verdict, judge};
 use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability};
 use pteros_rtps::reader::WriterProxyConfig;
@@ -49,6 +50,12 @@ impl LocalRoute {
                 || reader.judges()
                 || remembers,
         }
+    }
+}
+
+impl LocalRoute {
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watched
     }
 }
 
@@ -94,7 +101,11 @@ impl Core {
         // Under the writer's lock, so that no message falls between the
         // latched ones and the route.
         let state = writer.state.lock();
-        for item in state.latched.for_reader(now, &reader.data.qos) {
+        let filter = reader.filter.get();
+        // Whoever holds sets together needs to hear of what it does not want.
+        let filter = filter.as_deref().filter(|_| !reader.holds_samples());
+        let wants = |item: &Item| state.is_wanted(item, filter);
+        for item in state.latched.for_reader(now, &reader.data.qos, wants) {
             self.deliver(now, writer, &route, item.clone());
         }
         if reader.holds_samples() {
@@ -184,13 +195,22 @@ impl Core {
     ) {
         let routes = writer.local.load();
         let left_out = routes.len() > 1 && fault!("local-reader-left-out");
+        let mut delivered = routes.len();
         for route in routes.iter().skip(usize::from(left_out)) {
+            let filter = route.reader.filter.get();
+            let filter = filter.filter(|_| message.kind() == ChangeKind::Alive);
+            let passes = filter.is_none_or(|filter| filter.passes(&message.serialized()));
             let body = body_for(route.reader.wants, message);
             let mut item = writer.item(now, body, meta, keyed);
             item.mark = mark.copied().map(Box::new);
-            self.deliver(now, writer, route, item);
+            if passes {
+                self.deliver(now, writer, route, item);
+            } else {
+                self.keep_out(now, writer, route, item);
+                delivered -= 1;
+            }
         }
-        writer.note_delivered_locally(routes.len());
+        writer.note_delivered_locally(delivered);
     }
 
     /// Tells every reader of this context that a coherent set ends here.
@@ -217,13 +237,20 @@ impl Core {
         state.latched.push_or_drop_oldest(item);
     }
 
-    fn deliver(&self, now: Instant, writer: &WriterEndpoint, route: &LocalRoute, item: Item) {
+    pub(crate) fn deliver(
+        &self,
+        now: Instant,
+        writer: &WriterEndpoint,
+        route: &LocalRoute,
+        item: Item,
+    ) {
         if item.expires_at <= now {
             return;
         }
         let waited = route.reliable && writer.data.qos.history == History::KeepAll;
         let reader = &route.reader;
-        let is_sample = !item.ends_set();
+        let mark = item.mark.as_ref();
+        let is_sample = mark.is_none_or(|mark| mark.kind == MarkKind::Change);
         if !is_sample && !reader.holds_samples() {
             return;
         }
@@ -239,7 +266,7 @@ impl Core {
     }
 
     /// Tells a local reader's machine of a sign of life.
-    fn watch(&self, now: Instant, writer: &WriterEndpoint, route: &LocalRoute) {
+    pub(crate) fn watch(&self, now: Instant, writer: &WriterEndpoint, route: &LocalRoute) {
         let reader = &route.reader;
         let mut machine = reader.machine.lock();
         machine.note_elsewhere(now, writer.guid(), false);

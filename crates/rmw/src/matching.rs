@@ -16,6 +16,7 @@ use pteros_rtps::time::{Duration, Instant};
 use pteros_rtps::writer::{ReaderProxyConfig, Writer, WriterConfig};
 
 use crate::coherent::changes_publishers;
+use crate::content_filter::{FilterSpec, FilterableType, LocalFilter, MessageType};
 use crate::core::Core;
 use crate::deadline::Machine;
 use crate::durable;
@@ -51,6 +52,10 @@ pub struct EndpointSpec {
     /// Name of the store, where a publisher is transient or persistent. `None`:
     /// named for domain and topic.
     pub store: Option<String>,
+    /// What messages are made of, for content filters.
+    pub message_type: MessageType,
+    /// What a subscription wants of its topic; `None` is all.
+    pub content_filter: Option<FilterSpec>,
 }
 
 impl Core {
@@ -72,7 +77,7 @@ impl Core {
     ) -> Result<Arc<WriterEndpoint>, EndpointError> {
         let guid = self.new_guid(spec.keying.writer_kind())?;
         let (keying, lifecycle) = (spec.keying.clone(), spec.lifecycle);
-        let group = spec.group.clone();
+        let (group, message_type) = (spec.group.clone(), spec.message_type.clone());
         if group.as_ref().is_some_and(|group| group.is_open()) {
             return Err(GroupError::SetOpen.into());
         }
@@ -117,6 +122,7 @@ impl Core {
             (events, store),
         );
         writer.place = place;
+        writer.ty = FilterableType::new(message_type);
         let writer = Arc::new(writer);
         if let Some(group) = &writer.group {
             group.add(&writer)?;
@@ -156,16 +162,25 @@ impl Core {
     ) -> Result<Arc<ReaderEndpoint>, EndpointError> {
         let guid = self.new_guid(spec.keying.reader_kind())?;
         let (keying, lifecycle) = (spec.keying.clone(), spec.lifecycle);
+        let local_filter = LocalFilter::new(spec.message_type.clone());
+        let content_filter = match &spec.content_filter {
+            Some(filter) => local_filter.make(&spec.topic, filter)?,
+            None => None,
+        };
+        local_filter.set(content_filter.clone());
         let mut data = self.endpoint_data(guid, spec);
         if data.qos.representation.is_empty() {
             data.qos.representation = vec![XCDR1, XCDR2];
         }
-        let machine = Reader::new(reader_config(guid, &machine_qos(&data.qos, &keying)));
+        let machine = Reader::new(ReaderConfig {
+            content_filter,
+            ..reader_config(guid, &machine_qos(&data.qos, &keying))
+        });
         let reader = Arc::new(ReaderEndpoint::new(
-            data.clone(),
+            data,
             wants,
             ignore_local,
-            machine,
+            (machine, local_filter),
             (&keying, lifecycle),
         ));
         let now = self.env.now();
@@ -178,7 +193,7 @@ impl Core {
         for writer in &local {
             self.match_local(now, writer, &reader);
         }
-        self.participant.lock().add_reader(now, data);
+        self.participant.lock().add_reader(now, reader.announced());
         drop(order);
         self.serve_participant(now);
         self.note_progress();
@@ -340,6 +355,7 @@ impl Core {
                 route,
                 expects_inline_qos: remote.expects_inline_qos,
                 vendor,
+                content_filter: writer.filter_of(remote),
             };
             writer.state.lock().machine.match_reader(now, proxy);
             writer.note_remote(1);
@@ -421,6 +437,10 @@ impl Core {
             for writer in writers {
                 let mut state = writer.state.lock();
                 state.machine.update_route(remote.guid, route.clone());
+                if writer.data.topic == remote.topic {
+                    let filter = writer.filter_of(remote);
+                    state.machine.set_content_filter(remote.guid, filter);
+                }
             }
         } else if let Some(readers) = self.table.read().readers_of.get(&remote.guid) {
             for reader in readers {

@@ -17,6 +17,7 @@ use pteros_rtps::reader::{Reader, ReaderEvent};
 use pteros_rtps::time::{Instant, Timestamp};
 
 use crate::coherent::Sets;
+use crate::content_filter::LocalFilter;
 use crate::event::{EndpointEvent, Events};
 use crate::instance::{Instances, KeyHash, KeyReader, Keying, Lifecycle, identify};
 use crate::intake::{Entered, Intake};
@@ -45,6 +46,9 @@ pub struct ReaderCounts {
     pub expired: u64,
     /// Samples that came too soon after another for the time based filter.
     pub filtered: u64,
+    /// Samples that the content filter did not let pass. Those that a publisher
+    /// of another process kept back never arrive and do not count.
+    pub unwanted: u64,
     /// Samples of publishers that did not own the topic (exclusive ownership).
     pub outranked: u64,
     /// Samples older than one already taken (destination order by source), or
@@ -71,6 +75,8 @@ pub struct ReaderEndpoint {
     /// Whether samples of the same node or context are ignored.
     pub ignore_local: bool,
     pub(crate) machine: Mutex<Reader>,
+    /// The machine's content filter, for publishers of this process.
+    pub(crate) filter: LocalFilter,
     intake: Mutex<Intake>,
     judges: bool,
     /// Reads keys, where instances are told apart.
@@ -91,7 +97,7 @@ impl ReaderEndpoint {
         data: EndpointData,
         wants: Wants,
         ignore_local: bool,
-        machine: Reader,
+        (machine, filter): (Reader, LocalFilter),
         keying: (&Keying, Lifecycle),
     ) -> Self {
         let key = keying.0.reader().cloned();
@@ -110,6 +116,7 @@ impl ReaderEndpoint {
             wants,
             ignore_local,
             machine: Mutex::new(machine),
+            filter,
             events: Arc::default(),
             slot: Slot::default(),
             silent: Mutex::default(),
@@ -160,6 +167,7 @@ impl ReaderEndpoint {
 
     /// The counters.
     pub fn counts(&self) -> ReaderCounts {
+        let unwanted = self.machine.lock().stats().filtered + self.filter.kept_out();
         let intake = self.intake.lock();
         let totals = intake.totals();
         let sets = intake.sets.as_deref();
@@ -169,6 +177,7 @@ impl ReaderEndpoint {
             lost: self.lost.load(Ordering::Relaxed),
             expired: totals.expired + sets.map_or(0, |sets| sets.expired),
             filtered: totals.filtered,
+            unwanted,
             outranked: intake.outranked(),
             late: totals.late + sets.map_or(0, |sets| sets.late),
             rejected: totals.rejected,

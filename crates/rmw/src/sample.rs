@@ -88,6 +88,11 @@ impl Item {
         keyed.is_some_and(|keyed| keyed.kind != ChangeKind::Alive)
     }
 
+    /// Whether it is a message, rather than the end of an instance or a set.
+    pub(crate) fn is_data(&self) -> bool {
+        !self.is_end() && !self.ends_set()
+    }
+
     /// Whether it ends a coherent set and is nothing else.
     pub(crate) fn ends_set(&self) -> bool {
         self.mark.as_ref().is_some_and(|mark| mark.ends())

@@ -20,6 +20,7 @@ use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::{Instant, Timestamp};
 use pteros_rtps::writer::{Writer, WriterEvent};
 
+use crate::content_filter::FilterableType;
 use crate::durable;
 use crate::event::{EndpointEvent, Events};
 use crate::flow::Place;
@@ -100,6 +101,8 @@ pub struct WriterEndpoint {
     remote: AtomicUsize,
     /// The publisher that it shares with others.
     pub(crate) group: Option<Arc<PublisherGroup>>,
+    /// What its messages are made of, for its readers' filters.
+    pub(crate) ty: FilterableType,
     /// What happens to it.
     pub events: Arc<Events>,
     /// Where its samples outlive it.
@@ -156,6 +159,7 @@ impl WriterEndpoint {
             local: ArcSwap::default(),
             remote: AtomicUsize::new(0),
             group,
+            ty: FilterableType::default(),
             events,
             store,
             published: AtomicU64::new(0),

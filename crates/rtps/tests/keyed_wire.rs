@@ -41,6 +41,7 @@ fn writer() -> Writer {
         route: route(),
         expects_inline_qos: false,
         vendor: VendorId::CYCLONE,
+        content_filter: None,
     };
     assert!(writer.match_reader(Instant::ZERO, reader));
     writer

@@ -59,6 +59,18 @@ pub struct Echo {
     /// Print time stamps and numbers of each message too
     #[arg(short = 'i', long)]
     include_message_info: bool,
+    /// Hear only messages for which this holds, filtered at the publisher where it can: DDS's
+    /// SQL over fields (e.g. "pose.position.x > %0 AND header.frame_id = 'map'")
+    #[arg(long, value_name = "EXPRESSION")]
+    content_filter: Option<String>,
+    /// The value of %0, then of %1 …, in the filter; strings in quotes (e.g. "'map'")
+    #[arg(
+        long,
+        value_name = "VALUE",
+        requires = "content_filter",
+        allow_hyphen_values = true
+    )]
+    filter_parameter: Vec<String>,
     /// Clear the screen before each message
     #[arg(short = 'c', long)]
     clear: bool,
@@ -91,7 +103,7 @@ impl Echo {
         let graph = session.discover(&self.discovery);
         let type_name = self.type_name(shared, &session, &graph, &topic)?;
         let qos = self.choose_qos(shared, &graph, &topic)?;
-        let message_type = if self.raw {
+        let message_type = if self.raw && self.content_filter.is_none() {
             None
         } else {
             Some(self.message_type(shared, &topic, &type_name)?)
@@ -109,6 +121,10 @@ impl Echo {
         if let Some(reader) = message_type.as_ref().and_then(DynamicType::key_reader) {
             options = options.key_reader(reader);
         }
+        if let (Some(expression), Some(ty)) = (&self.content_filter, &message_type) {
+            options = options.message_type(ty);
+            options = options.content_filter(expression, self.filter_parameter.clone());
+        }
         // Some types have a name of their own in DDS.
         let dds_name = message_type.as_ref().and_then(DynamicType::dds_name);
         let type_name = dds_name.unwrap_or(&type_name);
@@ -117,7 +133,7 @@ impl Echo {
             node.create_raw_subscription(&self.topic_name, type_name, hash, options)?;
 
         let end = self.timeout.map(|timeout| Instant::now() + timeout);
-        let mut printer = Printer::new(&self, shared, message_type);
+        let mut printer = Printer::new(&self, shared, message_type.filter(|_| !self.raw));
         let mut mismatches = Mismatches::new(&graph, &topic);
         while !session.context.is_shut_down() {
             let now = Instant::now();

@@ -103,6 +103,9 @@ fn endpoint_text(endpoint: &EndpointInfo, kind: &str) -> String {
         ),
     ];
     lines.extend(unusual_policies(qos));
+    if let Some(filter) = &endpoint.content_filter {
+        lines.push(format!("Content filter: {filter}"));
+    }
     lines.join("\n")
 }
 
@@ -208,6 +211,11 @@ pub fn endpoint_json(endpoint: &EndpointInfo) -> Value {
         "gid": gid_text(endpoint),
         "vendor": vendor_text(endpoint),
         "qos": qos_json(endpoint),
+        "content_filter": endpoint.content_filter.as_ref().map(|filter| json!({
+            "class": filter.class,
+            "expression": filter.expression,
+            "parameters": filter.parameters,
+        })),
     })
 }
 

@@ -6,6 +6,7 @@
 )]
 
 mod coherent;
+mod content_filter;
 mod dds_names;
 mod durability;
 mod events;
@@ -61,6 +62,14 @@ on_both_paths!(
     samples::a_volatile_late_joiner_gets_only_news,
     samples::an_expired_sample_is_not_handed_over,
     samples::an_expired_sample_is_not_kept_for_late_joiners,
+    content_filter::only_what_passes_is_received,
+    content_filter::what_nobody_wants_is_not_sent,
+    content_filter::a_filter_may_change_and_end,
+    content_filter::a_late_joiner_gets_the_last_that_pass,
+    content_filter::a_filtered_reader_holds_nobody_up,
+    content_filter::what_does_not_pass_does_not_meet_the_deadline,
+    content_filter::a_wrong_filter_is_refused_with_its_place,
+    content_filter::a_dynamic_subscription_filters_too,
     flow::a_slow_reader_gets_all_that_keep_all_wrote,
     flow::a_writer_waits_no_longer_than_it_was_told,
     flow::a_best_effort_writer_never_waits,

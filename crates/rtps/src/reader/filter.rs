@@ -73,9 +73,9 @@ impl Reader {
     /// A sample does not pass.
     pub(super) fn keep_out(&mut self, writer: Guid, mut head: SampleHead) {
         self.stats.filtered += 1;
-        if let Some(mark) = &mut head.mark {
-            // Its coherent set counts on it.
-            mark.kind = MarkKind::Filtered;
+        if self.config.qos.presentation.holds_samples() {
+            // Coherent sets and the publisher's order count on it.
+            head.mark.get_or_insert_default().kind = MarkKind::Filtered;
             self.take(writer, head, Bytes::new());
             return;
         }

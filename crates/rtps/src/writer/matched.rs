@@ -44,8 +44,14 @@ impl Writer {
                 _ => usize::MAX,
             };
             match &config.content_filter {
-                Some(filter) => self.judge_history(config.guid, filter, depth),
-                None => self.history.start_of_last(depth).map(|s| (s.0, 0)),
+                // Whoever holds sets together sees a hole where a number is missing.
+                Some(filter) if !config.qos.presentation.holds_samples() => {
+                    self.judge_history(config.guid, filter, depth)
+                }
+                _ => self
+                    .history
+                    .start_of_last(depth)
+                    .map(|s| (s.0, self.last_shared)),
             }
         } else {
             None

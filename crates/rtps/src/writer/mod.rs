@@ -26,6 +26,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
+use bytes::Bytes;
+
 pub use config::{
     Burst, FragmentSize, HeartbeatConfig, NewChange, ReaderProxyConfig, Restored, WriterConfig,
     WriterLimits,
@@ -260,6 +262,11 @@ impl Writer {
     /// Samples kept now.
     pub fn kept_count(&self) -> usize {
         self.history.samples()
+    }
+
+    /// The payload of a change that is still kept.
+    pub fn kept(&self, sequence: SequenceNumber) -> Option<&Bytes> {
+        self.history.find(sequence).map(|change| &change.payload)
     }
 
     /// The most memory its samples may take, bytes.

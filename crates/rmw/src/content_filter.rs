@@ -1,0 +1,229 @@
+//! Content-filtered subscriptions (DDS 1.4 §2.2.2.3.3): where filters are made,
+//! changed and applied within the process.
+//!
+//! The protocol machines filter what goes over the network, each end for
+//! itself. On the path within a process nobody else does: a message that a
+//! filtered subscription may not want is serialized, once for all of them, and
+//! judged before it enters a queue.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use pteros_msg::describe::TypeDescription;
+use pteros_msg::dynamic::DynamicType;
+use pteros_rtps::content_filter::{ContentFilter, ContentFilterProperty};
+use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::mark::MarkKind;
+use pteros_rtps::seq::SequenceNumber;
+use pteros_rtps::time::Instant;
+
+use crate::core::Core;
+use crate::error::{EndpointError, FilterProblem};
+use crate::local::LocalRoute;
+use crate::reader::ReaderEndpoint;
+use crate::sample::{Body, Item};
+use crate::writer::{WriterEndpoint, WriterState};
+
+/// What is known of an endpoint's message type; made into a type only where
+/// somebody filters.
+#[derive(Clone, Debug, Default)]
+pub enum MessageType {
+    /// Its name alone: nothing can be filtered here.
+    #[default]
+    Unknown,
+    /// A generated type's description.
+    Described(fn() -> &'static TypeDescription),
+    /// A type known at run time.
+    Dynamic(DynamicType),
+}
+
+impl MessageType {
+    fn resolve(&self) -> Option<DynamicType> {
+        match self {
+            Self::Unknown => None,
+            Self::Described(description) => DynamicType::new(description()).ok(),
+            Self::Dynamic(ty) => Some(ty.clone()),
+        }
+    }
+}
+
+/// An endpoint's message type, resolved when first asked for.
+#[derive(Default)]
+pub(crate) struct FilterableType {
+    from: MessageType,
+    resolved: OnceLock<Option<DynamicType>>,
+}
+
+impl FilterableType {
+    pub(crate) fn new(from: MessageType) -> Self {
+        Self {
+            from,
+            resolved: OnceLock::new(),
+        }
+    }
+
+    fn get(&self) -> Option<&DynamicType> {
+        self.resolved.get_or_init(|| self.from.resolve()).as_ref()
+    }
+}
+
+/// What a subscription wants of its topic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilterSpec {
+    /// In the SQL of DDS 1.4 Annex B.
+    pub expression: String,
+    /// The values of `%0`, `%1` …: literals, strings in quotes.
+    pub parameters: Vec<String>,
+}
+
+/// A subscription's filter, for the path within the process.
+pub(crate) struct LocalFilter {
+    ty: FilterableType,
+    /// Looked at for each message; the lock only if set.
+    is_set: AtomicBool,
+    filter: Mutex<Option<Arc<ContentFilter>>>,
+    kept_out: AtomicU64,
+}
+
+impl LocalFilter {
+    pub(crate) fn new(ty: MessageType) -> Self {
+        Self {
+            ty: FilterableType::new(ty),
+            is_set: AtomicBool::new(false),
+            filter: Mutex::default(),
+            kept_out: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn get(&self) -> Option<Arc<ContentFilter>> {
+        match self.is_set.load(Ordering::Acquire) {
+            true => self.filter.lock().clone(),
+            false => None,
+        }
+    }
+
+    pub(crate) fn set(&self, filter: Option<Arc<ContentFilter>>) {
+        let mut place = self.filter.lock();
+        self.is_set.store(filter.is_some(), Ordering::Release);
+        *place = filter;
+    }
+
+    /// Messages of this process that did not pass.
+    pub(crate) fn kept_out(&self) -> u64 {
+        self.kept_out.load(Ordering::Relaxed)
+    }
+
+    /// A filter for this subscription. Nothing is wanted but all of a blank
+    /// expression.
+    pub(crate) fn make(
+        &self,
+        topic: &str,
+        spec: &FilterSpec,
+    ) -> Result<Option<Arc<ContentFilter>>, EndpointError> {
+        if spec.expression.trim().is_empty() {
+            return Ok(None);
+        }
+        let Some(ty) = self.ty.get() else {
+            return Err(FilterProblem::UnknownType.into());
+        };
+        let made = ContentFilter::new(topic, ty, &spec.expression, &spec.parameters);
+        Ok(Some(made.map_err(FilterProblem::Wrong)?))
+    }
+}
+
+impl ReaderEndpoint {
+    /// The filter in force.
+    pub fn content_filter(&self) -> Option<FilterSpec> {
+        let filter = self.filter.get()?;
+        let ContentFilterProperty {
+            expression,
+            parameters,
+            ..
+        } = filter.property().clone();
+        Some(FilterSpec {
+            expression,
+            parameters,
+        })
+    }
+
+    /// What discovery announces now, the filter included.
+    pub fn announced(&self) -> EndpointData {
+        EndpointData {
+            content_filter: self.filter.get().map(|filter| filter.property().clone()),
+            ..self.data.clone()
+        }
+    }
+}
+
+impl Core {
+    /// Filters a subscription otherwise from now on; a blank expression ends
+    /// it. What waits to be taken stays; what publishers of other processes
+    /// kept back before they heard of it is not sent afterwards.
+    ///
+    /// # Errors
+    /// The expression or a parameter is wrong, or the type is not known; the
+    /// filter before stays in force.
+    pub fn set_content_filter(
+        &self,
+        reader: &ReaderEndpoint,
+        spec: &FilterSpec,
+    ) -> Result<(), EndpointError> {
+        let filter = reader.filter.make(&reader.data.topic, spec)?;
+        let now = self.env.now();
+        let order = self.match_order.lock();
+        let mut machine = reader.machine.lock();
+        machine.set_content_filter(filter.clone());
+        reader.filter.set(filter);
+        drop(machine);
+        let announced = reader.announced();
+        self.graph.change_own_endpoint(&announced);
+        self.participant.lock().add_reader(now, announced);
+        drop(order);
+        self.serve_participant(now);
+        Ok(())
+    }
+
+    /// A local subscription does not want this sample: its publisher has been
+    /// heard all the same.
+    pub(crate) fn keep_out(
+        &self,
+        now: Instant,
+        writer: &WriterEndpoint,
+        route: &LocalRoute,
+        mut item: Item,
+    ) {
+        let reader = &route.reader;
+        reader.filter.kept_out.fetch_add(1, Ordering::Relaxed);
+        if reader.holds_samples() {
+            // Coherent sets and the publisher's order count on it.
+            item.body = Body::Serialized(Bytes::new());
+            item.mark.get_or_insert_default().kind = MarkKind::Filtered;
+            self.deliver(now, writer, route, item);
+        } else if route.is_watched() {
+            self.watch(now, writer, route);
+        }
+    }
+}
+
+impl WriterEndpoint {
+    /// A peer's filter as it is applied here; `None` if it has none, or none
+    /// that can be applied.
+    pub(crate) fn filter_of(&self, reader: &EndpointData) -> Option<Arc<ContentFilter>> {
+        let property = reader.content_filter.as_ref()?;
+        ContentFilter::of_peer(property, &self.data.topic, self.ty.get()?)
+    }
+}
+
+impl WriterState {
+    /// Whether a local late joiner wants a sample that is kept: the protocol's
+    /// history has its bytes.
+    pub(crate) fn is_wanted(&self, item: &Item, filter: Option<&ContentFilter>) -> bool {
+        let Some(filter) = filter.filter(|_| item.is_data()) else {
+            return true;
+        };
+        let kept = self.machine.kept(SequenceNumber(item.meta.sequence));
+        kept.is_none_or(|payload| filter.passes(payload))
+    }
+}
