@@ -5,6 +5,7 @@ use crate::demo::Demo;
 use crate::interface::InterfaceVerb;
 use crate::node::NodeVerb;
 use crate::shared::Shared;
+use crate::store::StoreVerb;
 use crate::topic::Topic;
 use anyhow::Result;
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -75,6 +76,9 @@ pub enum Noun {
     /// Show message, service and action types
     #[command(subcommand, arg_required_else_help = true)]
     Interface(InterfaceVerb),
+    /// Look at and remove what transient and persistent publishers have stored
+    #[command(subcommand, arg_required_else_help = true)]
+    Store(StoreVerb),
     /// Print a completion script for a shell
     Completion(Completion),
 }
@@ -87,6 +91,7 @@ impl Noun {
             Self::Topic(verb) => verb.run(shared),
             Self::Node(verb) => verb.run(shared),
             Self::Interface(verb) => verb.run(shared),
+            Self::Store(verb) => verb.run(shared),
             Self::Completion(verb) => verb.run(shared),
         }
     }

@@ -25,6 +25,7 @@ mod qos_flags;
 mod service_flags;
 mod session;
 mod shared;
+mod store;
 mod suggest;
 mod topic;
 mod values;

@@ -13,6 +13,8 @@ use crate::values::{count, positive_float, positive_seconds};
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use pteros::msg::dynamic::DynamicType;
+use pteros::qos::{DurabilityPolicy, QosProfile};
+use pteros::store::default_name;
 use pteros::{DynamicPublisher, PublisherOptions};
 use serde_json::json;
 use std::io::Read;
@@ -50,6 +52,10 @@ pub struct Publish {
     /// Name of the publishing node [default: a hidden name]
     #[arg(short = 'n', long, value_name = "NAME")]
     node_name: Option<String>,
+    /// Name of the store of a transient or persistent publisher [default: from domain, node and
+    /// topic]
+    #[arg(long, value_name = "NAME")]
+    store: Option<String>,
     /// Accepted for the sake of ros2 scripts: the graph is watched all the time
     #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
     spin_time: Option<Duration>,
@@ -91,7 +97,9 @@ impl Publish {
         let name = self.node_name.as_deref();
         let session = Session::open_with(shared, name, |options| self.mode.context(options))?;
         let topic = session.topic(&self.topic_name)?;
-        let options = self.mode.publisher(PublisherOptions::new(session.qos(qos)));
+        let name = self.store_name(&qos, &session, &topic)?;
+        let options = PublisherOptions::new(session.qos(qos)).store(name);
+        let options = self.mode.publisher(options);
         let publisher =
             session
                 .node
@@ -192,6 +200,27 @@ impl Publish {
             mismatches.report(shared.console);
         }
         Ok(())
+    }
+
+    /// The hidden node's name changes, the store's must not.
+    fn store_name(&self, qos: &QosProfile, session: &Session, topic: &str) -> Result<String> {
+        let stores = matches!(
+            qos.durability,
+            DurabilityPolicy::Transient | DurabilityPolicy::Persistent
+        );
+        if let Some(name) = &self.store {
+            if !stores {
+                bail!(
+                    "--store {name}: nothing is stored; add --qos-durability transient or persistent"
+                );
+            }
+            return Ok(name.clone());
+        }
+        let node = match &self.node_name {
+            Some(_) => session.node.fully_qualified_name(),
+            None => "/topic_pub".into(),
+        };
+        Ok(default_name(session.context.domain_id(), &node, topic))
     }
 
     /// How many messages to send; 0 means without end.

@@ -123,7 +123,8 @@ pub fn run_with_input(words: &str, input: &str) -> Answer {
     answer(child.wait_with_output().unwrap())
 }
 
-fn finish(mut command: Command) -> Answer {
+/// Runs a command to its end.
+pub fn finish(mut command: Command) -> Answer {
     answer(command.stdin(Stdio::null()).output().unwrap())
 }
 
@@ -135,7 +136,8 @@ fn answer(output: std::process::Output) -> Answer {
     }
 }
 
-fn start(mut command: Command) -> Running {
+/// Starts a command in the background.
+pub fn start(mut command: Command) -> Running {
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

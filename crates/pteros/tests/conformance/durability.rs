@@ -6,8 +6,9 @@ use std::time::{Duration, SystemTime};
 use pteros::interfaces::std_msgs::msg::{Int32, String as Text};
 use pteros::prelude::*;
 use pteros::qos::{DurabilityService, History, ResourceLimits};
-use pteros::{EndpointEvent as Event, PolicyId, PublisherOptions};
+use pteros::{EndpointEvent as Event, InstanceState, PolicyId, PublisherOptions};
 
+use crate::instances::{self, shape};
 use crate::stage::{PATIENCE, Seen, Stage, text};
 
 fn transient(depth: usize) -> QosProfile {
@@ -224,4 +225,34 @@ pub fn a_store_in_use_or_of_another_type_is_a_clear_error(stage: &Stage) {
     let none = node.create_publisher::<Text>("topic", transient(1).durability_service(service));
     let text = error(none.map(drop));
     assert!(text.contains("DURABILITY_SERVICE keep last 0"), "{text}");
+}
+
+pub fn instances_outlive_their_publisher_until_they_are_disposed_of(stage: &Stage) {
+    let qos = transient(1);
+    let late = || {
+        let subscription = instances::subscription(stage, &transient(9));
+        assert!(subscription.wait_for_matched(1, PATIENCE));
+        subscription
+    };
+    let publisher = instances::publisher(stage, &qos);
+    for (color, x) in [("red", 1), ("blue", 2), ("red", 3)] {
+        publisher.publish(&shape(color, x)).unwrap();
+    }
+    drop(publisher);
+    let publisher = instances::publisher(stage, &qos);
+    let subscription = late();
+    for expected in [instances::at("blue", 2), instances::at("red", 3)] {
+        assert_eq!(instances::next(stage, &subscription).0, expected);
+    }
+    publisher.dispose(&shape("blue", 0)).unwrap();
+    let gone = instances::ended("blue", InstanceState::Disposed);
+    assert_eq!(instances::next(stage, &subscription).0, gone);
+    drop((publisher, subscription));
+    let _publisher = instances::publisher(stage, &qos);
+    let subscription = late();
+    assert_eq!(
+        instances::next(stage, &subscription).0,
+        instances::at("red", 3)
+    );
+    assert!(subscription.take_change().is_none());
 }

@@ -46,6 +46,7 @@ on_both_paths!(
     durability::the_durability_service_says_what_is_stored,
     durability::what_expired_in_the_store_is_not_served,
     durability::a_full_store_tells_and_live_traffic_goes_on,
+    durability::instances_outlive_their_publisher_until_they_are_disposed_of,
     durability::a_store_in_use_or_of_another_type_is_a_clear_error,
     events::matches_are_counted_up_and_down,
     events::qos_that_does_not_fit_names_the_policy_on_both_ends,

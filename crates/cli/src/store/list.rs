@@ -1,0 +1,63 @@
+//! `pteros store list`.
+
+use super::{Folder, short};
+use crate::shared::Shared;
+use anyhow::Result;
+use clap::Args;
+use pteros::store::{Listed, StoredSample, list};
+use serde_json::{Value, json};
+
+/// Arguments of `store list`.
+#[derive(Debug, Args)]
+pub struct List {
+    #[command(flatten)]
+    folder: Folder,
+}
+
+impl List {
+    /// One line for each store; what cannot be read is told in its place.
+    pub fn run(self, shared: &Shared) -> Result<()> {
+        let stores = list(&self.folder.path()?)?;
+        if shared.console.json {
+            let all: Result<Vec<Value>> = stores.iter().map(entry).collect();
+            return Ok(shared.console.json(&json!(all?))?);
+        }
+        for store in &stores {
+            let text = match &store.contents {
+                Ok(contents) => format!(
+                    "{}: {} [{}], {} samples, {} bytes",
+                    contents.name,
+                    contents.topic,
+                    contents.type_name,
+                    contents.samples.len(),
+                    bytes(&contents.samples)
+                ),
+                Err(error) => format!("{}: {error}", short(&store.path)?),
+            };
+            shared.console.line(text)?;
+        }
+        Ok(())
+    }
+}
+
+fn entry(store: &Listed) -> Result<Value> {
+    let mut value = json!({
+        "file": store.path.display().to_string(),
+        "file_bytes": store.file_bytes,
+    });
+    match &store.contents {
+        Ok(contents) => {
+            value["name"] = json!(contents.name);
+            value["topic"] = json!(contents.topic);
+            value["type"] = json!(contents.type_name);
+            value["samples"] = json!(contents.samples.len());
+            value["bytes"] = json!(bytes(&contents.samples));
+        }
+        Err(error) => value["error"] = json!(error.to_string()),
+    }
+    Ok(value)
+}
+
+fn bytes(samples: &[StoredSample]) -> usize {
+    samples.iter().map(|sample| sample.payload.len()).sum()
+}

@@ -1,0 +1,86 @@
+//! `pteros store show`.
+
+use super::Folder;
+use crate::shared::Shared;
+use anyhow::Result;
+use clap::Args;
+use pteros::store::{StoredSample, read};
+use serde_json::{Value, json};
+
+/// Arguments of `store show`.
+#[derive(Debug, Args)]
+pub struct Show {
+    #[command(flatten)]
+    folder: Folder,
+    /// Name of the store as `store list` shows it, or its file
+    name: String,
+}
+
+impl Show {
+    /// What the store is, then its samples, oldest first.
+    pub fn run(self, shared: &Shared) -> Result<()> {
+        let path = self.folder.store(&self.name)?;
+        let contents = read(&path)?;
+        if shared.console.json {
+            return Ok(shared.console.json(&json!({
+                "name": contents.name,
+                "file": path.display().to_string(),
+                "topic": contents.topic,
+                "type": contents.type_name,
+                "samples": contents.samples.iter().map(sample_json).collect::<Vec<_>>(),
+            }))?);
+        }
+        let mut text = format!(
+            "Name: {}\nFile: {}\nTopic: {}\nType: {}\nSamples: {}\n",
+            contents.name,
+            path.display(),
+            contents.topic,
+            contents.type_name,
+            contents.samples.len()
+        );
+        for sample in &contents.samples {
+            text += &format!("  {}\n", sample_text(sample));
+        }
+        Ok(shared.console.text(&text)?)
+    }
+}
+
+fn sample_text(sample: &StoredSample) -> String {
+    let stamp = match sample.source_nanos {
+        Some(nanos) => format!(
+            "{}.{:09}",
+            nanos.div_euclid(1_000_000_000),
+            nanos.rem_euclid(1_000_000_000)
+        ),
+        None => "without time".into(),
+    };
+    let what = match sample.disposed {
+        true => "disposed of",
+        false => "published",
+    };
+    let writer = hexadecimal(&sample.origin.writer);
+    let mut text = format!(
+        "{what} at {stamp}, {} bytes, number {} of {writer}",
+        sample.payload.len(),
+        sample.origin.sequence
+    );
+    if let Some(key) = &sample.key_hash {
+        text += &format!(", instance {}", hexadecimal(key));
+    }
+    text
+}
+
+fn sample_json(sample: &StoredSample) -> Value {
+    json!({
+        "source_time_ns": sample.source_nanos,
+        "bytes": sample.payload.len(),
+        "disposed": sample.disposed,
+        "original_gid": hexadecimal(&sample.origin.writer),
+        "original_number": sample.origin.sequence,
+        "instance": sample.key_hash.as_ref().map(|key| hexadecimal(key)),
+    })
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

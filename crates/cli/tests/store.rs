@@ -1,0 +1,59 @@
+//! Transient and persistent publishers on the command line: what a killed one
+//! stored is served by the next, looked at and removed.
+
+mod support;
+
+use std::path::PathBuf;
+
+use support::{Domain, finish, start};
+
+fn folder(test: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
+    let _ = std::fs::remove_dir_all(&folder);
+    folder
+}
+
+#[test]
+fn what_a_publisher_stored_is_served_by_the_next_then_listed_and_removed() {
+    let domain = Domain::new();
+    let folder = folder("cli-store");
+    let run = |words: &str| {
+        let mut command = domain.command(words.split(' '));
+        command.env("PTEROS_STORE_DIR", &folder);
+        finish(command)
+    };
+    let publish = |n: i32| {
+        let words = "topic pub /map std_msgs/msg/Int32 --once -w 0 --qos-depth 2 --store maps \
+                     --qos-durability persistent";
+        let value = format!("data: {n}");
+        let mut command = domain.command(words.split_whitespace().chain([value.as_str()]));
+        command.env("PTEROS_STORE_DIR", &folder);
+        finish(command).ok();
+    };
+    (1..=3).for_each(publish);
+    let listed = run("store list").ok();
+    assert!(
+        listed.contains("maps: rt/map [std_msgs::msg::dds_::Int32_], 2 samples, 16 bytes"),
+        "{listed}"
+    );
+    let shown = run("store show maps --json").ok();
+    assert!(shown.contains("\"topic\": \"rt/map\""), "{shown}");
+
+    let words = "topic pub /map std_msgs/msg/Int32 -r 0.01 --qos-depth 2 --store maps \
+                 --qos-durability persistent --print 0";
+    let words: Vec<&str> = words.split_whitespace().chain(["data: 4"]).collect();
+    let mut command = domain.command(words);
+    command.env("PTEROS_STORE_DIR", &folder);
+    let mut serving = start(command);
+    assert_eq!(serving.line(), "publisher: beginning loop");
+    let echo = "topic echo /map --csv --qos-durability transient --qos-reliability reliable";
+    let mut echo = domain.start(&format!("{echo} --qos-depth 10"));
+    assert_eq!([echo.line(), echo.line()], ["3", "4"]);
+    let error = run("store clear maps").failed(1);
+    assert!(error.contains("in use by another publisher"), "{error}");
+    drop(serving);
+    assert!(run("store clear maps").ok().starts_with("removed "));
+    assert_eq!(run("store list").ok(), "");
+    let error = run("store show maps").failed(1);
+    assert!(error.contains("no store \"maps\""), "{error}");
+}
