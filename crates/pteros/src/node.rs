@@ -398,7 +398,9 @@ impl Node {
     }
 
     /// A subscription to serialized messages, which are never decoded. The
-    /// type need not be known beyond its name, ROS's or (without slashes) DDS's; of an instance's end it gets the
+    /// type need not be known beyond its name: ROS's, or DDS's, which has no
+    /// slashes. Types with a `@dds_name` are met by that name alone
+    /// ([`DynamicType::dds_type_name`]). Of an instance's end it gets the
     /// serialized key if its options have a
     /// [`key_reader`](SubscriptionOptions::key_reader).
     ///

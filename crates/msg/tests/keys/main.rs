@@ -237,7 +237,8 @@ fn read<T: Message>(payload: &[u8]) -> Result<T, DecodeError> {
     let dynamic = DynamicMessage::from_payload(&dynamic_type::<T>(), payload);
     match (&typed, dynamic) {
         (Ok(typed), Ok(dynamic)) => assert_eq!(dynamic.to_message().as_ref(), Ok(typed)),
-        (Err(error), Err(other)) => assert_eq!(*error, other),
+        // Which of several mistakes is met first differs.
+        (Err(_), Err(_)) => {}
         (typed, dynamic) => panic!("{typed:?} but {dynamic:?}"),
     }
     typed
@@ -352,4 +353,36 @@ fn key_extensibility_and_name_stand_beside_the_fields() {
     plain.type_description.extensibility = Default::default();
     assert_eq!(pteros_msg::hash::rihs01(&plain), ShapeType::TYPE_HASH);
     assert_ne!(DynamicType::new(&plain).unwrap(), ty);
+}
+
+/// Whatever the bytes: nothing panics, and the typed reader and the dynamic one
+/// give the same answer, for samples and for keys.
+#[test]
+fn damaged_payloads_are_read_alike_by_both_readers() {
+    fn play<T: Message>(value: &T, random: &mut fastrand::Rng) {
+        let ty = dynamic_type::<T>();
+        let readers = [key_reader::<T>().unwrap(), ty.key_reader().unwrap()];
+        for representation in BOTH {
+            let whole = to_payload(value, representation);
+            for intact in [&whole, &key_payload(value, representation)] {
+                for _ in 0..3000 {
+                    let mut payload = intact.clone();
+                    for _ in 0..random.usize(1..4) {
+                        let at = random.usize(..payload.len());
+                        payload[at] = random.u8(..) >> random.u8(..8);
+                    }
+                    payload.truncate(random.usize(payload.len() / 2..payload.len() + 8));
+                    let _ = read::<T>(&payload);
+                    let [typed, dynamic] = readers.each_ref().map(|r| r.of_sample(&payload).ok());
+                    assert_eq!(typed, dynamic);
+                    let [typed, dynamic] = readers.each_ref().map(|r| r.of_key(&payload).ok());
+                    assert_eq!(typed, dynamic);
+                }
+            }
+        }
+    }
+    let mut random = fastrand::Rng::with_seed(7);
+    play(&blue(), &mut random);
+    play(&outer(), &mut random);
+    play(&wrapped(), &mut random);
 }

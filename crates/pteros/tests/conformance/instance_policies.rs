@@ -314,9 +314,8 @@ pub fn dynamic_and_raw_ends_know_the_key(stage: &Stage) {
         .create_dynamic_subscription("shapes", &ty, SubscriptionOptions::new(qos.clone()))
         .unwrap();
     let raw = SubscriptionOptions::new(qos.clone()).key_reader(ty.key_reader().unwrap());
-    let name = Shape::TYPE_NAME;
     let raw = node
-        .create_raw_subscription("shapes", name, None, raw)
+        .create_raw_subscription("shapes", &ty.dds_type_name(), None, raw)
         .unwrap();
     let typed = subscription(stage, &qos);
     assert!(publisher.wait_for_matched(3, PATIENCE));

@@ -53,7 +53,7 @@ pub fn appendable_types_are_delimited(stage: &Stage) {
             .subscribing
             .create_polled_subscription::<ShapeType>("shape", 10)
             .unwrap();
-        let raw = raw(stage, "shape", ty.name());
+        let raw = raw(stage, "shape", &ty.dds_type_name());
         assert!(typed.wait_for_matched(2, PATIENCE) && untyped.wait_for_matched(2, PATIENCE));
         assert!(subscription.wait_for_matched(2, PATIENCE) && raw.wait_for_matched(2, PATIENCE));
         typed.publish(&shape).unwrap();
