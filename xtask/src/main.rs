@@ -7,6 +7,7 @@
 mod bench;
 #[path = "../../interop/peer.rs"]
 mod driver;
+mod fault_points;
 mod flood;
 mod fuzz;
 mod generate;
@@ -43,7 +44,7 @@ fn main() -> Result<()> {
         "sim" => exit_as(sim::run(&rest)?),
         namespace::INSIDE_TASK => exit_as(namespace::run_inside(&rest)?),
         _ => bail!(
-            "usage: cargo xtask test [--no-peers] | tidy | generate [--check] | bench wire|loss [--quick] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | peers [--check] | sim [--seeds N] [--start S] [--minutes M] | namespace [--no-multicast] -- COMMAND"
+            "usage: cargo xtask test [--no-peers] | tidy | generate [--check] | bench wire|loss [--quick] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | peers [--check] | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
         ),
     }
     Ok(())

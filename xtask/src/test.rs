@@ -15,10 +15,21 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 
 use crate::tidy::root;
-use crate::{generate, namespace, peers};
+use crate::{fault_points, generate, namespace, peers};
 
 /// Where tests look for the peers' programs (interop/peer.rs).
 const PEERS_VARIABLE: &str = "PTEROS_PEERS";
+
+/// The tests whose engine has fault points.
+const FAULTY: [&str; 7] = [
+    "test",
+    "-p",
+    "pteros-sim",
+    "--features",
+    "faults",
+    "--test",
+    "mutants",
+];
 
 /// How many checks went which way.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
@@ -59,7 +70,8 @@ pub fn run(arguments: &[String]) -> Result<bool> {
     // Building is where the network is needed; tests then run without it.
     let built = report.step("build pteros", || cargo(&["build", "--release"]))
         && report.step("build tests and examples", || {
-            cargo(&["test", "--workspace", "--no-run", "--quiet"])
+            cargo(&["test", "--workspace", "--no-run", "--quiet"])?;
+            cargo(&[FAULTY.as_slice(), &["--no-run", "--quiet"]].concat())
         });
     if built {
         let mut folder = None;
@@ -77,6 +89,17 @@ pub fn run(arguments: &[String]) -> Result<bool> {
                 cargo_tests(peers, false, &["-p", "pteros", "--test", "interop"])
             });
         }
+        report.step("no fault points in the program", || {
+            let program = peers::target_folder()?.join("release").join("pteros");
+            let count = fault_points::absent_from(&program)?;
+            println!("{}: none of {count}", program.display());
+            Ok(Counts::one(true))
+        });
+        // The simulator once more with bugs in the engine, to see that it
+        // notices them.
+        report.step("mutants and mishaps", || {
+            cargo_tests(None, true, &FAULTY[1..])
+        });
         report.step("generated interfaces", || {
             println!("{}", generate::run(&["--check".into()])?);
             Ok(Counts::one(true))

@@ -105,7 +105,9 @@ impl Core {
         // Whoever holds sets together needs to hear of what it does not want.
         let filter = filter.as_deref().filter(|_| !reader.holds_samples());
         let wants = |item: &Item| state.is_wanted(item, filter);
-        for item in state.latched.for_reader(now, &reader.data.qos, wants) {
+        let kept = state.latched.for_reader(now, &reader.data.qos, wants);
+        reader.note_inherited(kept.len());
+        for item in kept {
             self.deliver(now, writer, &route, item.clone());
         }
         if reader.holds_samples() {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::{EntityId, Guid, VendorId};
 use pteros_rtps::locator::Route;
-use pteros_rtps::participant::ParticipantEvent;
+use pteros_rtps::participant::{LostReason, ParticipantEvent};
 use pteros_rtps::qos::{EndpointQos, History, Liveliness, XCDR1, XCDR2};
 use pteros_rtps::reader::{Reader, ReaderConfig, WriterProxyConfig};
 use pteros_rtps::time::{Duration, Instant};
@@ -327,6 +327,14 @@ impl Core {
             }
             ParticipantEvent::EndpointChanged { remote, route } => {
                 self.apply_route(&remote, &route);
+            }
+            ParticipantEvent::ParticipantLost {
+                prefix,
+                reason: LostReason::BeganAnew,
+            } => {
+                for reader in self.table.read().readers.values() {
+                    reader.machine.lock().forget_participant(prefix);
+                }
             }
             ParticipantEvent::ParticipantDiscovered(_)
             | ParticipantEvent::ParticipantChanged(_)

@@ -6,7 +6,7 @@
 
 use std::any::TypeId;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use pteros_rtps::discovery::data::EndpointData;
@@ -90,6 +90,7 @@ pub struct ReaderEndpoint {
     received: AtomicU64,
     lost: AtomicU64,
     graph: AtomicBool,
+    inherited: AtomicUsize,
 }
 
 impl ReaderEndpoint {
@@ -123,6 +124,7 @@ impl ReaderEndpoint {
             received: AtomicU64::new(0),
             lost: AtomicU64::new(0),
             graph: AtomicBool::new(false),
+            inherited: AtomicUsize::new(0),
         }
     }
 
@@ -157,7 +159,15 @@ impl ReaderEndpoint {
     /// The queue of samples, if it has outgrown its limit.
     pub(crate) fn exceeded_limit(&self) -> Option<(&'static str, usize, usize)> {
         let (held, max) = self.intake.lock().queue.held();
+        // What a local publisher kept is handed over at once, whatever the
+        // limit: it has nowhere to wait.
+        let max = max.saturating_add(self.inherited.load(Ordering::Relaxed));
         (held > max).then_some(("samples to take", held, max))
+    }
+
+    /// Notes how many kept samples a local publisher hands over on matching.
+    pub(crate) fn note_inherited(&self, count: usize) {
+        self.inherited.fetch_add(count, Ordering::Relaxed);
     }
 
     /// Publishers matched now, local ones included.
@@ -463,6 +473,8 @@ impl ReaderEndpoint {
     fn note_machine_event(&self, event: ReaderEvent) {
         match event {
             ReaderEvent::SampleLost { count, .. } => self.note_lost(count),
+            // Discovery finds it out as well, and ends the match.
+            ReaderEvent::WriterBeganAnew { .. } => {}
             ReaderEvent::DeadlineMissed { total, .. } => {
                 self.events.note(EndpointEvent::DeadlineMissed { total });
             }

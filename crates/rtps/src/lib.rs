@@ -15,6 +15,7 @@ extern crate std;
 pub mod fault;
 
 pub mod content_filter;
+mod counts;
 mod defrag;
 pub mod discovery;
 pub mod history;

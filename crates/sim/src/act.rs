@@ -9,7 +9,7 @@ use pteros_rmw::event::EndpointEvent;
 use pteros_rmw::reader::Wants;
 use pteros_rmw::ready::Task;
 use pteros_rtps::id::Guid;
-use pteros_rtps::qos::{History, Liveliness, Reliability};
+use pteros_rtps::qos::{EndpointQos, History, Liveliness, Reliability};
 use pteros_rtps::time::Duration;
 
 use crate::cast::{Home, Mark, ReaderRole, Ready, Watch, WriterRole};
@@ -44,6 +44,7 @@ impl World {
             first(Fault::Pause, Step::Pause(place, 0), 6_000);
             first(Fault::Churn, Step::Churn(place), 6_000);
             first(Fault::Wall, Step::JumpWall(place), 5_000);
+            first(Fault::Deaf, Step::Deafen(place), 4_000);
         }
         first(Fault::Attack, Step::Attack, 3_000);
         drop(script);
@@ -112,6 +113,8 @@ impl World {
             Step::JumpWall(place) => self.act_jump(place),
             Step::Disturb => self.disturb(),
             Step::Attack => self.attack(),
+            Step::Deafen(place) => self.deafen(place),
+            Step::Hear(from, to) => self.network().link_mut(from, to).cut = false,
         }
     }
 
@@ -341,12 +344,30 @@ impl World {
             ..EndpointSpec::default()
         };
         drop(script);
+        let spec = EndpointSpec {
+            qos: self.bent(spec.qos, is_writer),
+            ..spec
+        };
         match is_writer {
             true => self.add_writer(place, spec),
             false => {
                 self.add_reader(place, spec);
             }
         }
+    }
+
+    /// The policies as the plan's later traits want them.
+    fn bent(&self, mut qos: EndpointQos, is_writer: bool) -> EndpointQos {
+        if self.plan.has(Fault::Tight) && qos.history == History::KeepAll {
+            let limit = self.script.lock().random.u32(2..12);
+            qos.resource_limits.max_samples = Some(limit);
+        }
+        if self.plan.manual && is_writer {
+            let lease = self.script.lock().random.i64(300..2_000);
+            qos.liveliness = Liveliness::ManualByParticipant;
+            qos.lease_duration = Duration::from_millis(lease);
+        }
+        qos
     }
 
     /// A node of a process, the newest.

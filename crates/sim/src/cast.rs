@@ -167,6 +167,8 @@ pub struct Cast {
     pub healed: bool,
     /// Bytes change under way: only rules that garbage cannot break count.
     pub lenient: bool,
+    /// Processes come back with the GUID of the dead.
+    pub blurred: bool,
     /// Messages taken.
     pub taken: u64,
     /// Matches told.
@@ -176,6 +178,11 @@ pub struct Cast {
 impl Cast {
     /// Notes a broken invariant.
     pub fn fail(&mut self, text: String) {
+        // Of two processes with one GUID nobody can say what is whose.
+        let is_of_one = ["I1 ", "I2", "I3", "I5"].iter();
+        if self.blurred && is_of_one.clone().any(|rule| text.starts_with(rule)) {
+            return;
+        }
         let holds_always = ["I7", "I8", "I9", "I10", "I11"]
             .iter()
             .any(|rule| text.starts_with(rule));

@@ -39,6 +39,9 @@ impl World {
             return;
         }
         let mut cast = self.cast.lock();
+        if cast.blurred {
+            return;
+        }
         let mut wrong = Vec::new();
         for (w, writer) in living_writers(&cast) {
             if !writer.endpoint.is_acknowledged() && writer.is_steady(&cast) {

@@ -17,7 +17,8 @@ use pteros_sim::plan::{Fault, Options};
 use pteros_sim::{Outcome, faults, reduce, run_guarded};
 
 const USAGE: &str = "usage: cargo xtask sim [--seeds N] [--start S] [--minutes M] [--standard] \
-                     [--without FAULT,...] [--fault-millis MS] [--bug NAME] [--trace] [--shrink] \
+                     [--with FAULT,...] [--without FAULT,...] \
+                     [--fault-millis MS] [--bug NAME] [--trace] [--shrink] \
                      [--hashes]\n       cargo xtask sim --mutants [--only PART] [--seeds N] [--start S]";
 
 /// Lines of a trace that are shown without `--trace`.
@@ -197,13 +198,12 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Request, String> {
                     .ok_or_else(|| format!("--bug {name}: no such bug; --mutants lists them"))?;
                 request.options.bug = Some(bug);
             }
-            "--without" => {
-                for name in words.next().unwrap_or_default().split(',') {
-                    let fault = Fault::named(name).ok_or_else(|| {
-                        let known = Fault::ALL.map(Fault::name).join(", ");
-                        format!("--without {name}: no such fault; there are {known}")
-                    })?;
-                    request.options.without.push(fault);
+            "--without" | "--with" => {
+                let names = words.next().unwrap_or_default();
+                let faults = faults_named(&word, &names)?;
+                match word.as_str() {
+                    "--with" => request.options.forced = faults,
+                    _ => request.options.without = faults,
                 }
             }
             _ => return Err(format!("{word}: not an option")),
@@ -213,6 +213,17 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Request, String> {
         return Err("no fault points in this build: build with --features faults".into());
     }
     Ok(request)
+}
+
+/// The faults of a list of names.
+fn faults_named(option: &str, names: &str) -> Result<Vec<Fault>, String> {
+    let fault = |name: &str| {
+        Fault::named(name).ok_or_else(|| {
+            let known = Fault::ALL.map(Fault::name).join(", ");
+            format!("{option} {name}: no such fault; there are {known}")
+        })
+    };
+    names.split(',').map(fault).collect()
 }
 
 /// What failed, where, and how to see it again.

@@ -15,6 +15,9 @@ const MILLI: u64 = 1_000_000;
 /// An address where nobody is, to which an attacker redirects answers.
 pub(crate) const VICTIM: [u8; 4] = [10, 0, 0, 77];
 
+/// Where the attacker is.
+const ATTACKER: [u8; 4] = [10, 0, 0, 66];
+
 /// GUID prefixes that the attacker speaks for.
 const GHOSTS: u8 = 3;
 
@@ -67,11 +70,32 @@ impl World {
         ));
     }
 
+    /// Cuts one direction for longer than the lease, and plans the next.
+    pub(crate) fn deafen(&self, place: usize) {
+        let places = self.plan.hosts.len();
+        let lease = u64::try_from(self.plan.lease.as_nanos()).unwrap_or(u64::MAX);
+        let mut script = self.script.lock();
+        let from = script.random.usize(0..places);
+        let end = self.now() + lease + script.around(1_000 * MILLI);
+        script.plan(end, Step::Hear(from, place));
+        let next = end + script.around(2_000 * MILLI);
+        script.plan(next, Step::Deafen(place));
+        drop(script);
+        if from != place {
+            self.network().link_mut(from, place).cut = true;
+        }
+    }
+
     /// Sends something hostile, and plans the next.
     pub(crate) fn attack(&self) {
         let now = self.now();
+        let prefixes: Vec<Option<GuidPrefix>> = {
+            let places = self.places();
+            let prefix = |place: &crate::world::Place| Some(place.life.as_ref()?.core.prefix());
+            places.iter().map(prefix).collect()
+        };
         let mut script = self.script.lock();
-        let next = now + script.around(20 * MILLI);
+        let next = now + script.around(self.plan.attack_pause);
         script.plan(next, Step::Attack);
         let random = &mut script.random;
         let mut network = self.network();
@@ -93,7 +117,14 @@ impl World {
         if let Some(original) = original {
             replace(&mut bytes, &original, &ghost.0);
         }
-        if random.bool() {
+        if self.plan.has(Fault::Insider) {
+            // The answers come to the attacker, who may then be met.
+            for host in 1..=9 {
+                replace(&mut bytes, &[10, 0, 0, host], &ATTACKER);
+            }
+            let own = prefixes.get(network.sockets[to].place).copied().flatten();
+            address(&mut bytes, own);
+        } else if random.bool() {
             // The answers shall go to a victim.
             for host in 1..=9 {
                 replace(&mut bytes, &[10, 0, 0, host], &VICTIM);
@@ -110,7 +141,7 @@ impl World {
                 };
             }
         }
-        let from = Locator::udp_v4([10, 0, 0, 66], random.u16(1..));
+        let from = Locator::udp_v4(ATTACKER, random.u16(1..));
         network.inject(now, from, to, Bytes::from(bytes));
         drop(network);
         drop(script);
@@ -123,6 +154,16 @@ impl World {
 
 fn ghost(number: u8) -> GuidPrefix {
     GuidPrefix([0x01, 0x50, 0xee, 0xee, 0xee, 0xee, 0, 0, 0, 0, 0, number])
+}
+
+/// Makes an INFO_DST at the beginning name `own`.
+fn address(bytes: &mut [u8], own: Option<GuidPrefix>) {
+    if let Some(own) = own
+        && bytes.get(20) == Some(&0x0e)
+        && let Some(place) = bytes.get_mut(24..36)
+    {
+        place.copy_from_slice(&own.0);
+    }
 }
 
 /// Replaces every occurrence of `old` by `new`, which is as long.

@@ -44,11 +44,23 @@ pub enum Fault {
     /// Fault points inside the engine strike (`faults.rs`): limits reached
     /// early, lost hints. Needs the cargo feature of that name.
     Mishap,
+    /// A process comes back with the GUID of the one that died. What is told
+    /// and delivered until that is noticed is not judged, what holds after
+    /// healing is.
+    Return,
+    /// A direction is cut for longer than a lease: one side loses the other,
+    /// which never notices.
+    Deaf,
+    /// Limits so small that they are reached.
+    Tight,
+    /// The attacker can be reached at the address it announces, so that it is
+    /// met and matched like anybody.
+    Insider,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 19] = [
         Self::Loss,
         Self::Duplicate,
         Self::Reorder,
@@ -64,11 +76,21 @@ impl Fault {
         Self::Attack,
         Self::Corrupt,
         Self::Mishap,
+        Self::Return,
+        Self::Deaf,
+        Self::Tight,
+        Self::Insider,
     ];
 
     /// Those that came later. They are drawn apart, so that older seeds stay
     /// what they were but for them.
-    pub const LATER: [Self; 1] = [Self::Mishap];
+    pub const LATER: [Self; 5] = [
+        Self::Mishap,
+        Self::Return,
+        Self::Deaf,
+        Self::Tight,
+        Self::Insider,
+    ];
 
     /// Its name on the command line.
     pub const fn name(self) -> &'static str {
@@ -88,6 +110,10 @@ impl Fault {
             Self::Attack => "attack",
             Self::Corrupt => "corrupt",
             Self::Mishap => "mishap",
+            Self::Return => "return",
+            Self::Deaf => "deaf",
+            Self::Tight => "tight",
+            Self::Insider => "insider",
         }
     }
 
@@ -102,6 +128,8 @@ impl Fault {
 pub struct Options {
     /// Faults left out.
     pub without: Vec<Fault>,
+    /// Faults that the run has whatever the seed says.
+    pub forced: Vec<Fault>,
     /// Milliseconds of the phase with faults; the seed decides otherwise.
     pub fault_millis: Option<u64>,
     /// Five processes, twenty endpoints, fifty messages a second: for
@@ -132,6 +160,10 @@ impl Options {
             let names: Vec<_> = without.iter().map(|f| f.name()).collect();
             command += &format!(" --without {}", names.join(","));
         }
+        if !self.forced.is_empty() {
+            let names: Vec<_> = self.forced.iter().map(|f| f.name()).collect();
+            command += &format!(" --with {}", names.join(","));
+        }
         if let Some(bug) = self.bug {
             command += &format!(" --bug {bug}");
         }
@@ -160,6 +192,10 @@ pub struct Plan {
     pub link: Link,
     /// Fault points that strike, and how often in 10000.
     pub mishaps: Vec<(&'static str, u32)>,
+    /// Nanoseconds between an attacker's datagrams.
+    pub attack_pause: u64,
+    /// Writers prove their liveliness by hand, together.
+    pub manual: bool,
 }
 
 const MILLI: u64 = 1_000_000;
@@ -189,6 +225,8 @@ impl Plan {
             link: link(random),
             faults,
             mishaps: Vec::new(),
+            attack_pause: 20 * MILLI,
+            manual: false,
         };
         plan.add_later(&mut random.clone().fork());
         if options.standard {
@@ -199,6 +237,11 @@ impl Plan {
         }
         if let Some(millis) = options.fault_millis {
             plan.fault_span = millis * MILLI;
+        }
+        for fault in &options.forced {
+            if !plan.has(*fault) {
+                plan.faults.push(*fault);
+            }
         }
         plan.faults.retain(|f| !options.without.contains(f));
         plan.leave_out_of_link();
@@ -213,10 +256,17 @@ impl Plan {
     /// Draws the faults of [`Fault::LATER`].
     fn add_later(&mut self, random: &mut Rng) {
         for fault in Fault::LATER {
-            if random.u32(0..3) == 0 {
+            // One that comes back is only asked for by name: if the dead said
+            // little and the newcomer says as much, peers cannot tell yet.
+            let drawn = random.u32(0..4) == 0;
+            if drawn && fault != Fault::Return {
                 self.faults.push(fault);
             }
         }
+        if random.u32(0..4) == 0 {
+            self.attack_pause = 5_000 * MILLI;
+        }
+        self.manual = random.u32(0..6) == 0;
         for name in MISHAPS {
             if random.u32(0..4) == 0 {
                 self.mishaps.push((name, random.u32(1..500)));

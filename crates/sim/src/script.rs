@@ -32,6 +32,10 @@ pub enum Step {
     Disturb,
     /// The attacker sends something.
     Attack,
+    /// A process no longer hears another one, for longer than a lease.
+    Deafen(usize),
+    /// It hears it again.
+    Hear(usize, usize),
 }
 
 /// The agenda.

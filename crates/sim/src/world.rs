@@ -55,6 +55,8 @@ pub struct Place {
     pub life: Option<Life>,
     /// How many have.
     pub lives: u32,
+    /// The first life that had the present GUID.
+    identity: u32,
     /// It stands still until then.
     pub paused_until: u64,
     /// Its thread waits inside a publish.
@@ -112,6 +114,7 @@ impl World {
             script: Mutex::new(Script::new(seeds.1)),
             cast: Mutex::new(Cast {
                 lenient: plan.has(crate::plan::Fault::Corrupt),
+                blurred: plan.has(crate::plan::Fault::Return),
                 ..Cast::default()
             }),
             marks: Arc::default(),
@@ -174,15 +177,21 @@ impl World {
 
     /// Starts a process; the number of its life.
     pub fn start(&self, place: usize) -> u32 {
-        let (host, lives) = {
+        let returns = self.plan.has(crate::plan::Fault::Return)
+            && self.places.lock()[place].lives > 0
+            && self.script.lock().random.bool();
+        let (host, lives, identity) = {
             let mut places = self.places.lock();
             let here = &mut places[place];
             here.lives += 1;
-            (here.host, here.lives)
+            if !returns {
+                here.identity = here.lives;
+            }
+            (here.host, here.lives, here.identity)
         };
         let mut unique = [0; 10];
         unique[0] = place as u8 + 1;
-        unique[1..5].copy_from_slice(&lives.to_le_bytes());
+        unique[1..5].copy_from_slice(&identity.to_le_bytes());
         let full = self.plan.has(crate::plan::Fault::Full);
         let env = Arc::new(SimEnv {
             world: self.me.clone(),

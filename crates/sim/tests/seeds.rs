@@ -1,17 +1,21 @@
 //! The seeds that every test run tries: whole graphs under random faults, which
 //! must keep every invariant and converge after healing.
 
-use pteros_sim::plan::Options;
+use pteros_sim::plan::{Fault, Options};
 use pteros_sim::{Outcome, run, run_guarded};
 
 fn assert_sound(outcome: &Outcome) {
     let seed = outcome.seed;
     assert!(
         outcome.violations.is_empty(),
-        "{:#?}\nreplay: cargo xtask sim --seeds 1 --start {seed} --trace",
-        outcome.violations
+        "{:#?}\nreplay: {}",
+        outcome.violations,
+        Options::default().replay(seed)
     );
 }
+
+/// Seeds in which peers can tell the newcomer from the dead.
+const RETURNS: std::ops::Range<u64> = 1..21;
 
 fn assert_all_sound(seeds: std::ops::Range<u64>) {
     for seed in seeds {
@@ -53,6 +57,25 @@ fn expired_samples_in_pieces_hold_nobody_up_729() {
 #[test]
 fn a_cut_in_one_direction_brings_nothing_twice_464() {
     assert_all_sound(464..465);
+}
+
+/// A process that came back with the GUID of the one that died (same host, same
+/// process id) was taken for it, and its numbers for old ones.
+#[test]
+fn a_process_that_comes_back_with_its_old_guid_is_met_again() {
+    let options = Options {
+        forced: vec![Fault::Crash, Fault::Return],
+        ..Options::default()
+    };
+    for seed in RETURNS {
+        let outcome = run_guarded(seed, &options);
+        let command = options.replay(seed);
+        assert!(
+            outcome.violations.is_empty(),
+            "{:#?}\n{command}",
+            outcome.violations
+        );
+    }
 }
 
 #[test]

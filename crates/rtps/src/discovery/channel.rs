@@ -10,7 +10,7 @@ use crate::id::{EntityId, GuidPrefix};
 use crate::locator::Route;
 use crate::outbox::Outbox;
 use crate::qos::{Durability, EndpointQos, History};
-use crate::reader::{Reader, ReaderConfig, WriterProxyConfig};
+use crate::reader::{Reader, ReaderConfig, ReaderEvent, WriterProxyConfig};
 use crate::receiver::Source;
 use crate::time::{Duration, Instant};
 use crate::wire::{Heartbeat, Submessage};
@@ -145,6 +145,17 @@ impl Channel {
     /// The next change a peer told, in its order.
     pub(crate) fn poll_change(&mut self) -> Option<CacheChange> {
         self.reader.poll_sample()
+    }
+
+    /// A participant whose writer began anew with the same GUID.
+    pub(crate) fn poll_began_anew(&mut self) -> Option<GuidPrefix> {
+        // Losses and deadlines of built-in topics are of no interest.
+        while let Some(event) = self.reader.poll_event() {
+            if let ReaderEvent::WriterBeganAnew { writer } = event {
+                return Some(writer.prefix);
+            }
+        }
+        None
     }
 
     /// A heartbeat that asks for an answer, to see whether a peer is there.

@@ -70,6 +70,12 @@ impl Sedp {
         self.subscriptions.hold_endings(hold);
     }
 
+    /// A participant that began anew with the same GUID.
+    pub(crate) fn poll_began_anew(&mut self) -> Option<GuidPrefix> {
+        let publications = self.publications.poll_began_anew();
+        publications.or_else(|| self.subscriptions.poll_began_anew())
+    }
+
     fn channel_of(&mut self, guid: Guid) -> &mut Channel {
         if guid.entity.is_writer() {
             &mut self.publications

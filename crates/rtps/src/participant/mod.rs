@@ -140,6 +140,9 @@ impl Participant {
             while let Some(news) = self.sedp.poll_news() {
                 self.handle_news(news);
             }
+            while let Some(prefix) = self.sedp.poll_began_anew() {
+                self.lose(prefix, LostReason::BeganAnew);
+            }
         } else if self.wlp.channel.handle(now, source, message) {
             self.tell_assertions();
         }

@@ -13,11 +13,8 @@ use crate::outbox::Outbox;
 use crate::pace::Pace;
 use crate::seq::{FragmentNumber, SequenceNumber};
 use crate::time::{Duration, Instant};
-use crate::wire::{AckNack, FragmentSet, NackFrag, SequenceSet};
+use crate::wire::{AckNack, FragmentSet, Heartbeat, NackFrag, SequenceSet};
 
-/// A heartbeat whose count does not grow is a repeat, unless the writer has
-/// been silent this long: then it has forgotten us and counts anew.
-const COUNT_MEMORY: Duration = Duration::from_millis(500);
 /// After so many requests that brought nothing, heartbeats no longer speed the
 /// next one up. Without this, a number that never comes (refused here for want
 /// of room, or claimed by a liar) would be asked for at network speed.
@@ -26,17 +23,11 @@ const FRUITLESS_MAX: u32 = 3;
 const NACK_FRAGS_MAX: usize = 8;
 
 impl WriterProxy {
-    /// Whether a heartbeat with this count is new.
-    pub(super) fn accepts_heartbeat(&mut self, now: Instant, count: u32) -> bool {
-        let is_new = self
-            .heartbeat_count
-            .is_none_or(|last| count.wrapping_sub(last).cast_signed() > 0);
-        if !is_new && now.since(self.heartbeat_at) < COUNT_MEMORY {
-            return false;
-        }
-        self.heartbeat_count = Some(count);
-        self.heartbeat_at = now;
-        true
+    /// Whether a heartbeat is new.
+    pub(super) fn accepts_heartbeat(&mut self, now: Instant, heartbeat: &Heartbeat) -> bool {
+        // Towards volatile readers ours may name less until it is answered.
+        let has_less = self.is_told_all && heartbeat.last.0 < self.complete;
+        self.counts.accept(now, heartbeat.count, has_less)
     }
 
     /// Decides on the answer to a heartbeat that has been taken in.
@@ -70,7 +61,8 @@ impl WriterProxy {
     pub(super) fn schedule(&mut self, now: Instant, config: &NackConfig) {
         self.nack.round_trip.heard(now, self.first_missing());
         if self.is_missing_something() {
-            if self.nack.at == Instant::FAR_FUTURE {
+            let gives_up = self.nack.fruitless > 0 && fault!("nack-not-rescheduled");
+            if self.nack.at == Instant::FAR_FUTURE && !gives_up {
                 self.nack.pace = self.fresh_pace(config);
                 self.nack.at = match fault!("nack-at-once") {
                     true => now,
@@ -83,9 +75,15 @@ impl WriterProxy {
         }
     }
 
+    /// When something is to be sent: a request, or a question to a writer that
+    /// may have begun anew.
+    pub(super) fn wakes_at(&self) -> Instant {
+        self.nack.at.min(self.counts.ask_at())
+    }
+
     /// Whether something is to be sent at `now`.
     pub(super) fn owes_now(&self, now: Instant) -> bool {
-        self.respond || self.nack.at <= now
+        self.respond || self.wakes_at() <= now
     }
 
     /// The ACKNACK that tells the present state, and whether it asks for what
@@ -154,14 +152,18 @@ impl WriterProxy {
             self.nack.pace.advance(period_max);
         }
         self.acknack_count = self.acknack_count.wrapping_add(1);
+        let in_doubt = self.counts.ask_at() <= now;
         let acknack = AckNack {
             reader,
             writer: self.guid.entity,
             state,
             count: self.acknack_count,
-            // Before the first heartbeat we ask for one.
-            is_final: self.synced,
+            // Before the first heartbeat, and in doubt, we ask for one.
+            is_final: self.synced && !in_doubt,
         };
+        if in_doubt {
+            self.counts.note_asked(now);
+        }
         (acknack, asks)
     }
 
@@ -247,9 +249,9 @@ impl Reader {
                 }
             }
             message.finish();
-            if proxy.nack.at != Instant::FAR_FUTURE {
+            if proxy.wakes_at() != Instant::FAR_FUTURE {
                 self.timers
-                    .set_no_later(super::TIMER_WRITERS, proxy.nack.at);
+                    .set_no_later(super::TIMER_WRITERS, proxy.wakes_at());
             }
         }
         false

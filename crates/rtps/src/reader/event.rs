@@ -17,6 +17,13 @@ pub enum ReaderEvent {
         /// How many in all, over all writers.
         total: u64,
     },
+    /// A writer's counts begin anew: it is another one with the same GUID, and
+    /// its numbers mean other samples. Told once per heartbeat until it is
+    /// unmatched.
+    WriterBeganAnew {
+        /// Which.
+        writer: Guid,
+    },
     /// The requested deadline passed without a sample.
     DeadlineMissed {
         /// How often in all.

@@ -175,6 +175,12 @@ impl Reader {
             .liveliness(guid, alive, not_alive, self.config.limits.events_max);
     }
 
+    /// What this participant's writers said in earlier matches no longer
+    /// counts: it began anew.
+    pub fn forget_participant(&mut self, prefix: GuidPrefix) {
+        self.left_off.retain(|writer, _| writer.prefix != prefix);
+    }
+
     /// Sends acknowledgements for a writer elsewhere from now on.
     pub fn update_route(&mut self, guid: Guid, route: Route) {
         if let Some(proxy) = self.writers.get_mut(&guid) {
@@ -382,7 +388,7 @@ impl Reader {
         if !proxy.reliable {
             return;
         }
-        if !proxy.accepts_heartbeat(now, heartbeat.count) {
+        if !proxy.accepts_heartbeat(now, heartbeat) {
             self.stats.duplicate_heartbeats += 1;
             return;
         }
@@ -393,6 +399,11 @@ impl Reader {
             proxy.note_place(heartbeat.last, group.current);
         }
         proxy.answer_heartbeat(now, heartbeat.is_final, &self.config.nack);
+        if proxy.counts.began_anew(now) {
+            let event = ReaderEvent::WriterBeganAnew { writer: guid };
+            self.events
+                .push_or_drop_oldest(event, self.config.limits.events_max);
+        }
         self.note_lost(guid, lost);
         self.settle(guid);
     }
@@ -501,8 +512,8 @@ impl Reader {
                 proxy.queued = true;
                 self.outgoing.push(guid);
             }
-        } else if proxy.nack.at != Instant::FAR_FUTURE {
-            self.timers.set_no_later(TIMER_WRITERS, proxy.nack.at);
+        } else if proxy.wakes_at() != Instant::FAR_FUTURE {
+            self.timers.set_no_later(TIMER_WRITERS, proxy.wakes_at());
         }
     }
 
@@ -600,7 +611,7 @@ impl Reader {
                     self.outgoing.push(*guid);
                 }
             } else {
-                wake = wake.min(proxy.nack.at);
+                wake = wake.min(proxy.wakes_at());
             }
         }
         self.timers.set(TIMER_WRITERS, wake);

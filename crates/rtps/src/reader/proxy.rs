@@ -10,6 +10,7 @@ use alloc::collections::VecDeque;
 
 use super::config::{ReaderConfig, WriterProxyConfig};
 use super::round_trip::RoundTrip;
+use crate::counts::Counts;
 use crate::defrag::Defragmenter;
 use crate::history::CacheChange;
 use crate::id::{Guid, VendorId};
@@ -132,8 +133,10 @@ pub(super) struct WriterProxy {
     reorder: ReorderBuffer,
     pub defrag: Defragmenter,
 
-    pub heartbeat_count: Option<u32>,
-    pub heartbeat_at: Instant,
+    /// Of its heartbeats.
+    pub counts: Counts,
+    /// Both sides are transient-local: heartbeats name all there is.
+    pub is_told_all: bool,
     pub acknack_count: u32,
     pub nack_frag_count: u32,
     /// Samples, fragments and gaps that told something new.
@@ -186,8 +189,9 @@ impl WriterProxy {
             complete: 0,
             reorder: ReorderBuffer::new(limits.reorder_samples_max, limits.reorder_bytes_max),
             defrag: Defragmenter::new(limits.defrag, reliable),
-            heartbeat_count: None,
-            heartbeat_at: Instant::ZERO,
+            counts: Counts::default(),
+            is_told_all: reader.qos.durability >= Durability::TransientLocal
+                && writer.qos.durability >= Durability::TransientLocal,
             acknack_count: 0,
             nack_frag_count: 0,
             arrivals: 0,
