@@ -25,6 +25,7 @@ enum peer_wait { WAIT_LISTENER, WAIT_WAITSET };
 struct peer_options {
   enum peer_verb verb;
   const char *topic, *reply_topic, *partition, *typehash, *enclave, *text;
+  const char *filter, *filter_parameter; /* DDS SQL and the value of %0 */
   bool bytes;               /* UInt8MultiArray instead of String */
   bool reliable, transient_local, exclusive;
   long strength;            /* of an exclusive writer */
@@ -277,6 +278,16 @@ static int history_depth(const char *value)
   return 0;
 }
 
+/* Options are split at blanks, so a slash stands for one. */
+static const char *with_blanks(const char *value)
+{
+  char *text = strdup(value);
+  for (char *c = text; *c; c++)
+    if (*c == '/')
+      *c = ' ';
+  return text;
+}
+
 static void set_option(struct peer_options *o, const char *n, const char *v)
 {
 #define IS(text) (!strcmp(n, text))
@@ -294,6 +305,8 @@ static void set_option(struct peer_options *o, const char *n, const char *v)
   else if (IS("--assert")) o->assert_ms = (long)number(n, v);
   else if (IS("--lifespan")) o->lifespan_ms = (long)number(n, v);
   else if (IS("--partition")) o->partition = v;
+  else if (IS("--filter")) o->filter = with_blanks(v);
+  else if (IS("--filter-parameter")) o->filter_parameter = with_blanks(v);
   else if (IS("--exclusive")) o->exclusive = true, o->strength = (long)number(n, v);
   else if (IS("--size")) o->size = (long)number(n, v);
   else if (IS("--count")) o->count = (long)number(n, v);

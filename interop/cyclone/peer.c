@@ -399,6 +399,8 @@ static int run_pong(void)
 int main(int argc, char **argv)
 {
   options = parse_options(argc, argv);
+  if (options.filter)
+    fail(EXIT_USAGE, "--filter: Cyclone DDS has no filters that go over the wire");
   catch_stop();
   switch (options.verb) {
   case VERB_PUB: return run_pub();

@@ -20,11 +20,13 @@
 #include <fastdds/dds/subscriber/DataReaderListener.hpp>
 #include <fastdds/dds/subscriber/SampleInfo.hpp>
 #include <fastdds/dds/subscriber/Subscriber.hpp>
+#include <fastdds/dds/topic/ContentFilteredTopic.hpp>
 #include <fastdds/dds/topic/Topic.hpp>
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
 
 #include "arrayPubSubTypes.h"
 #include "chatterPubSubTypes.h"
+#include "chatterTypeObject.h"
 
 #include "../peer.h"
 
@@ -169,6 +171,9 @@ static DomainParticipant *make_participant()
   type.get()->auto_fill_type_information(false);
   type.get()->auto_fill_type_object(false);
   check(type.register_type(p), "register the type");
+  // Filters, its readers' and its peers', look fields up here.
+  if (!options.bytes)
+    registerchatterTypes();
   return p;
 }
 
@@ -229,7 +234,15 @@ static DataReader *make_reader(DomainParticipant *participant, const char *topic
   reading.handle = handle;
   StatusMask mask = handle ? StatusMask::all() : StatusMask::all() >> StatusMask::data_available();
   auto *s = check(participant->create_subscriber(subscriber), "create a subscriber");
-  return check(s->create_datareader(make_topic(participant, topic), qos, &reading, mask), "create a reader");
+  TopicDescription *wanted = make_topic(participant, topic);
+  if (options.filter) {
+    std::vector<std::string> parameters;
+    if (options.filter_parameter)
+      parameters.push_back(options.filter_parameter);
+    auto *all = static_cast<Topic *>(wanted);
+    wanted = check(participant->create_contentfilteredtopic("wanted", all, options.filter, parameters), "filter");
+  }
+  return check(s->create_datareader(wanted, qos, &reading, mask), "create a reader");
 }
 
 static void delete_participant(DomainParticipant *participant)

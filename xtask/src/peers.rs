@@ -167,10 +167,12 @@ impl Workplace {
             let idl = generated.join(format!("{name}.idl"));
             fs::copy(self.sources.join(format!("{name}.idl")), &idl)?;
             let mut generator = Command::new("fastddsgen");
-            generator.args(["-replace", "-d"]).arg(&generated).arg(&idl);
+            generator.args(["-replace", "-typeobject", "-d"]);
+            generator.arg(&generated).arg(&idl);
             run_quietly(generator.current_dir(&generated))?;
             cxx.arg(generated.join(format!("{name}.cxx")));
             cxx.arg(generated.join(format!("{name}PubSubTypes.cxx")));
+            cxx.arg(generated.join(format!("{name}TypeObject.cxx")));
         }
         run_quietly(cxx.args(["-lfastrtps", "-lfastcdr", "-lpthread"]))?;
         Ok(program)

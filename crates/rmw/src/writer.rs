@@ -77,6 +77,9 @@ pub struct WriterCounts {
     pub serialized: u64,
     /// Samples handed over within the process.
     pub delivered_locally: u64,
+    /// Messages not sent to a subscription of another process whose content
+    /// filter does not want them; once for each such subscription.
+    pub kept_back: u64,
     /// Messages of an asynchronous publisher that KEEP_LAST replaced before its
     /// flow controller had sent them.
     pub replaced_unsent: u64,
@@ -185,11 +188,13 @@ impl WriterEndpoint {
 
     /// The counters.
     pub fn counts(&self) -> WriterCounts {
+        let stats = *self.state.lock().machine.stats();
         WriterCounts {
+            kept_back: stats.filtered,
             published: self.published.load(Ordering::Relaxed),
             serialized: self.serialized.load(Ordering::Relaxed),
             delivered_locally: self.delivered_locally.load(Ordering::Relaxed),
-            replaced_unsent: self.state.lock().machine.stats().replaced_unsent,
+            replaced_unsent: stats.replaced_unsent,
         }
     }
 

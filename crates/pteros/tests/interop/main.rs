@@ -9,6 +9,7 @@
 mod peer;
 
 mod announce;
+mod content_filter;
 mod departure;
 mod history;
 mod instances;
@@ -72,6 +73,9 @@ stories! {
     mismatch:
         our_offer_that_does_not_fit_is_told_on_both_sides,
         their_offer_that_does_not_fit_is_told_on_both_sides;
+    content_filter:
+        we_get_what_we_want_of_theirs,
+        we_get_what_we_want_of_theirs_by_best_effort;
     ownership:
         we_hear_their_stronger_writer_while_it_is_there,
         they_hear_our_stronger_writer_while_it_is_there;
@@ -109,5 +113,14 @@ fn our_instances_end_for_them() {
         Stack::Python,
         "our_instances_end_for_them",
         instances::our_instances_end_for_them,
+    );
+}
+
+#[test]
+fn they_get_what_they_want_of_ours() {
+    play(
+        Stack::FastDds,
+        "they_get_what_they_want_of_ours",
+        content_filter::they_get_what_they_want_of_ours,
     );
 }
