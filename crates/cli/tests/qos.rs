@@ -176,3 +176,30 @@ fn messages_are_written_and_taken_in_the_representation_asked_for() {
         "{error}"
     );
 }
+
+#[test]
+fn a_content_filter_lets_through_what_it_says_and_is_shown() {
+    let domain = Domain::new();
+    let _near = publisher(&domain, "near", "--qos-depth 10");
+    let _far = publisher(&domain, "far", "--qos-depth 10");
+    let words =
+        "topic echo /chatter std_msgs/msg/String --csv --filter-parameter 'n%' --content-filter";
+    let mut echo = domain.start_with(words, "data LIKE %0 AND data <> 'x'");
+    for _ in 0..10 {
+        assert_eq!(echo.line(), "near");
+    }
+    let info = domain.run("topic info -v /chatter").ok();
+    let shown = "Content filter: data LIKE %0 AND data <> 'x', %0 = 'n%'";
+    assert!(info.contains(shown), "{info}");
+    let raw =
+        domain.run("topic echo /chatter --raw --once --timeout 20 --content-filter data='far'");
+    assert!(raw.ok().contains("far"));
+    let error = domain
+        .run("topic echo /chatter std_msgs/msg/String --once --content-filter data=5")
+        .failed(1);
+    assert!(
+        error.contains("line 1, column 6: field data is a string"),
+        "{error}"
+    );
+    assert!(error.contains("  data=5\n       ^"), "{error}");
+}
