@@ -29,6 +29,7 @@ impl TypeHash {
     /// # Panics
     /// On anything else; in a constant that is an error of the compiler's.
     pub const fn from_hex(digits: &str) -> Self {
+        #[allow(clippy::panic, reason = "for constants: the compiler says it")]
         match parse_hex(digits.as_bytes()) {
             Ok(value) => Self::rihs01(value),
             Err(_) => panic!("a RIHS01 hash has 64 hexadecimal digits"),
@@ -91,6 +92,11 @@ impl FromStr for TypeHash {
     }
 }
 
+#[allow(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a constant function has no iterators; the length is checked first"
+)]
 const fn parse_hex(digits: &[u8]) -> Result<[u8; 32], TypeHashError> {
     let mut value = [0; 32];
     if digits.len() != 64 {
@@ -112,9 +118,8 @@ const fn parse_hex(digits: &[u8]) -> Result<[u8; 32], TypeHashError> {
 
 const fn hex_digit(digit: u8) -> Result<u8, TypeHashError> {
     match digit {
-        b'0'..=b'9' => Ok(digit - b'0'),
-        b'a'..=b'f' => Ok(digit - b'a' + 10),
-        b'A'..=b'F' => Ok(digit - b'A' + 10),
+        b'0'..=b'9' => Ok(digit & 0x0f),
+        b'a'..=b'f' | b'A'..=b'F' => Ok((digit & 0x0f).saturating_add(9)),
         _ => Err(TypeHashError),
     }
 }

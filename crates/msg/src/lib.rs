@@ -17,19 +17,42 @@
 #![no_std]
 #![deny(missing_docs)]
 #![deny(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::todo,
+        clippy::indexing_slicing,
+        clippy::string_slice,
+        clippy::arithmetic_side_effects,
+    )
+)]
 
 extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
 #[cfg(feature = "std")]
+#[allow(clippy::arithmetic_side_effects, reason = "counts of files")]
 pub mod build;
 pub mod cdr;
 pub mod describe;
 pub mod dynamic;
 pub mod filter;
 #[cfg(feature = "std")]
+#[allow(
+    clippy::arithmetic_side_effects,
+    clippy::string_slice,
+    reason = "reads installed files, at places that it has just found"
+)]
 pub mod folder;
+#[allow(
+    clippy::arithmetic_side_effects,
+    reason = "our own text, at build time"
+)]
 pub mod generate;
 pub mod hash;
 pub mod key;

@@ -286,7 +286,8 @@ impl InterfaceLibrary {
         let mut packages_nearby = Vec::new();
         let mut same_package = false;
         for known in self.names() {
-            same_package |= known.starts_with(package) && known[package.len()..].starts_with('/');
+            let below = known.strip_prefix(package);
+            same_package |= below.is_some_and(|rest| rest.starts_with('/'));
             if known
                 .rsplit_once('/')
                 .is_some_and(|(_, last)| last == short)

@@ -64,7 +64,7 @@ pub fn bytes_of_mut<T: Primitive>(values: &mut [T]) -> &mut [u8] {
 /// One allocation, one copy, no zeroing before it.
 #[inline]
 pub fn to_vec<T: Primitive>(bytes: &[u8]) -> Vec<T> {
-    let count = bytes.len() / size_of::<T>();
+    let count = bytes.len().checked_div(size_of::<T>()).unwrap_or(0);
     let mut values = Vec::<T>::with_capacity(count);
     // SAFETY: the new vector owns room for `count` values, that is
     // `count * size_of::<T>() <= bytes.len()` bytes, and cannot overlap `bytes`.
@@ -74,7 +74,7 @@ pub fn to_vec<T: Primitive>(bytes: &[u8]) -> Vec<T> {
         core::ptr::copy_nonoverlapping(
             bytes.as_ptr(),
             values.as_mut_ptr().cast::<u8>(),
-            count * size_of::<T>(),
+            count.saturating_mul(size_of::<T>()),
         );
         values.set_len(count);
     }

@@ -196,7 +196,8 @@ impl Results {
     /// ContentFilterInfo_t, little endian (RTPS 2.5 §9.6.4.1).
     pub fn to_bytes(&self) -> Vec<u8> {
         let count = u32::try_from(self.signatures.len()).unwrap_or(u32::MAX);
-        let mut out = Vec::with_capacity(12 + 16 * self.signatures.len());
+        let mut out =
+            Vec::with_capacity(self.signatures.len().saturating_mul(16).saturating_add(12));
         for number in [1, self.bitmap, count] {
             out.extend_from_slice(&number.to_le_bytes());
         }
@@ -209,7 +210,7 @@ impl Results {
 
 /// A filter's bit among the 32 of its bitmap.
 fn result_mask(at: usize) -> u32 {
-    1 << (31 - at % 32)
+    0x8000_0000_u32 >> (at % 32)
 }
 
 /// What PID_CONTENT_FILTER_INFO says of one filter; `None` if it does not name
@@ -229,6 +230,6 @@ pub(crate) fn result_of(mut value: Cursor<'_>, signature: &FilterSignature) -> O
     if at / 32 >= count {
         return None;
     }
-    bitmaps.bytes(at / 32 * 4).ok()?;
+    bitmaps.bytes((at / 32).saturating_mul(4)).ok()?;
     Some(bitmaps.u32().ok()? & result_mask(at) != 0)
 }

@@ -115,7 +115,7 @@ impl Partial {
     fn is_whole(&self) -> bool {
         let early = i64::from(fault!("whole-without-its-last-piece"));
         matches!(self.received.runs(), [run]
-            if run.first == 1 && run.last + early >= i64::from(self.fragments_total()))
+            if run.first == 1 && run.last.saturating_add(early) >= i64::from(self.fragments_total()))
     }
 
     /// The bytes that `fragments` must carry, and where they go.
@@ -123,25 +123,34 @@ impl Partial {
         let size = usize::from(self.fragment_size);
         let total = usize::try_from(self.sample_size).ok()?;
         let before = usize::try_from(fragments.first.checked_sub(1)?).ok()?;
-        let before = before - usize::from(before > 1 && fault!("piece-in-the-wrong-place"));
+        let before = before.saturating_sub(usize::from(
+            before > 1 && fault!("piece-in-the-wrong-place"),
+        ));
         let start = before.checked_mul(size)?;
         let end = start
             .checked_add(usize::from(fragments.count).checked_mul(size)?)?
             .min(total);
-        let last = fragments.first.checked_add(u32::from(fragments.count))? - 1;
-        (start < end && last <= self.fragments_total() && fragments.payload.len() >= end - start)
-            .then_some((start, end))
+        let last = fragments
+            .first
+            .checked_add(u32::from(fragments.count))?
+            .checked_sub(1)?;
+        (start < end
+            && last <= self.fragments_total()
+            && fragments.payload.len() >= end.saturating_sub(start))
+        .then_some((start, end))
     }
 
     fn store(&mut self, fragments: &Fragments<'_>) -> Assembly {
         let Some((start, end)) = self.place(fragments) else {
             return Assembly::Invalid;
         };
-        let Some(bytes) = fragments.payload.get(..end - start) else {
+        let Some(bytes) = fragments.payload.get(..end.saturating_sub(start)) else {
             return Assembly::Invalid;
         };
         let first = i64::from(fragments.first);
-        let last = first + i64::from(fragments.count) - 1;
+        let last = first
+            .saturating_add(i64::from(fragments.count))
+            .saturating_sub(1);
         if self.received.count_missing(first, last) == 0 {
             return Assembly::Duplicate;
         }
@@ -153,16 +162,17 @@ impl Partial {
         let total = usize::try_from(self.sample_size).unwrap_or(usize::MAX);
         if end > self.buffer.capacity() {
             let wanted = allowance(arrived).min(total);
-            self.buffer.reserve(wanted - self.buffer.len());
+            self.buffer
+                .reserve(wanted.saturating_sub(self.buffer.len()));
         }
         if start >= self.buffer.len() {
             // Only a hole left by missing fragments is filled with zeros.
             self.buffer.resize(start, 0);
             self.buffer.extend_from_slice(bytes);
         } else {
-            let there = (self.buffer.len() - start).min(bytes.len());
+            let there = self.buffer.len().saturating_sub(start).min(bytes.len());
             let (over, append) = bytes.split_at(there);
-            if let Some(place) = self.buffer.get_mut(start..start + there) {
+            if let Some(place) = self.buffer.get_mut(start..start.saturating_add(there)) {
                 place.copy_from_slice(over);
             }
             self.buffer.extend_from_slice(append);
@@ -262,11 +272,11 @@ impl Defragmenter {
             match (self.reliable, self.partials.is_empty()) {
                 (_, true) => return None,
                 (true, _) if at == self.partials.len() => return None,
-                (true, _) => self.discard(self.partials.len() - 1),
+                (true, _) => self.discard(self.partials.len().saturating_sub(1)),
                 (false, _) if at == 0 => return None,
                 (false, _) => {
                     self.discard(0);
-                    at -= 1;
+                    at = at.saturating_sub(1);
                 }
             }
         }

@@ -5,6 +5,7 @@
 //! within their instance); absent means irrelevant, and readers are told by
 //! GAP. Payloads are shared, never copied.
 
+use crate::stats::Tally;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
@@ -190,8 +191,9 @@ impl History {
                 .is_none_or(|last| last.sequence < change.sequence)
         );
         self.bytes = self.bytes.saturating_add(change.weight());
-        self.unregistrations += usize::from(change.kind.is_unregistered());
-        self.ends += usize::from(change.is_end());
+        let unregisters = usize::from(change.kind.is_unregistered());
+        self.unregistrations.tally_by(unregisters);
+        self.ends.tally_by(change.is_end().into());
         if let Some(key) = change.key_hash {
             self.instances
                 .entry(key)
@@ -270,8 +272,9 @@ impl History {
 
     fn forget(&mut self, change: &Change) {
         self.bytes = self.bytes.saturating_sub(change.weight());
-        self.unregistrations -= usize::from(change.kind.is_unregistered());
-        self.ends -= usize::from(change.is_end());
+        let unregisters = usize::from(change.kind.is_unregistered());
+        self.unregistrations = self.unregistrations.saturating_sub(unregisters);
+        self.ends = self.ends.saturating_sub(change.is_end().into());
         let Some(key) = change.key_hash else {
             return;
         };

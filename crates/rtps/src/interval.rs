@@ -83,7 +83,7 @@ impl IntervalSet {
         // Runs from `from` up to (not including) `to` overlap or touch.
         let from = self
             .runs
-            .partition_point(|run| run.last.saturating_add(1 + hole) < first);
+            .partition_point(|run| run.last.saturating_add(hole).saturating_add(1) < first);
         let to = self
             .runs
             .partition_point(|run| run.first <= last.saturating_add(1));
@@ -101,7 +101,7 @@ impl IntervalSet {
         if let Some(run) = self.runs.get_mut(from) {
             *run = merged;
         }
-        self.runs.drain(from + 1..to);
+        self.runs.drain(from.saturating_add(1)..to);
         true
     }
 
@@ -138,18 +138,18 @@ impl IntervalSet {
             (true, true) => {
                 self.runs.remove(at);
             }
-            (true, false) => run.first += 1,
-            (false, true) => run.last -= 1,
+            (true, false) => run.first = run.first.saturating_add(1),
+            (false, true) => run.last = run.last.saturating_sub(1),
             (false, false) => {
-                run.last = number - 1;
+                run.last = number.saturating_sub(1);
                 if full {
-                    self.runs.truncate(at + 1);
+                    self.runs.truncate(at.saturating_add(1));
                 } else {
                     let above = Run {
-                        first: number + 1,
+                        first: number.saturating_add(1),
                         last: old.last,
                     };
-                    self.runs.insert(at + 1, above);
+                    self.runs.insert(at.saturating_add(1), above);
                 }
             }
         }
@@ -213,7 +213,7 @@ impl Iterator for Missing<'_> {
             if run.first > first {
                 return Some(Run {
                     first,
-                    last: run.first - 1,
+                    last: run.first.saturating_sub(1),
                 });
             }
         }

@@ -162,7 +162,7 @@ impl Reach {
         let a = locator.address;
         let theirs = u32::from_be_bytes([a[12], a[13], a[14], a[15]]);
         self.own.iter().any(|own| {
-            let shift = 32 - u32::from(own.prefix_length.min(32));
+            let shift = 32_u32.saturating_sub(own.prefix_length.into());
             let ours = u32::from_be_bytes(own.ip);
             ours.checked_shr(shift).unwrap_or(0) == theirs.checked_shr(shift).unwrap_or(0)
         })

@@ -77,14 +77,14 @@ impl Mark {
 
     /// Size of its parameters on the wire, bytes.
     pub(crate) fn size_bytes(&self) -> usize {
-        let mut size = 0;
-        if self.written_set().is_some() {
-            size += 12;
-        }
-        size += 12 * usize::from(self.group_sequence.is_some());
-        size += 12 * usize::from(self.group_set.is_some());
-        size += 8 * usize::from(self.writers.is_some());
-        size
+        let parameters = [
+            (self.written_set().is_some(), 12),
+            (self.group_sequence.is_some(), 12),
+            (self.group_set.is_some(), 12),
+            (self.writers.is_some(), 8),
+        ];
+        let written = parameters.iter().filter(|(is_there, _)| *is_there);
+        written.map(|(_, bytes)| bytes).sum()
     }
 
     /// The end of a writer's own set says that there is none; that of a group's

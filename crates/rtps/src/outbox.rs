@@ -312,16 +312,16 @@ impl MessageBuilder<'_> {
     /// Appends the payload of the submessage begun at `at`, padded to four
     /// bytes, and fills in the submessage's length.
     fn append_payload(&mut self, at: usize, payload: Bytes, inline: bool) {
-        let padding = payload.len().next_multiple_of(4) - payload.len();
+        let padding = payload.len().wrapping_neg() & 3;
         let bytes = &mut self.outbox.bytes;
         if inline {
             bytes.extend_from_slice(&payload);
-            bytes.resize(bytes.len() + padding, 0);
+            bytes.resize(bytes.len().saturating_add(padding), 0);
             end_submessage(bytes, at, 0);
         } else {
-            end_submessage(bytes, at, payload.len() + padding);
+            end_submessage(bytes, at, payload.len().saturating_add(padding));
             self.split = Some(bytes.len());
-            bytes.resize(bytes.len() + padding, 0);
+            bytes.resize(bytes.len().saturating_add(padding), 0);
             self.body = payload;
         }
         self.has_content = true;

@@ -351,17 +351,17 @@ fn glob(pattern: &[u8], text: &[u8]) -> bool {
     while t < text.len() {
         match pattern.get(p) {
             Some(b'*') => {
-                retry = Some((p + 1, t));
-                p += 1;
+                retry = Some((p.saturating_add(1), t));
+                p = p.saturating_add(1);
             }
             Some(_) if let Some(end) = one_matches(pattern, p, text.get(t)) => {
                 p = end;
-                t += 1;
+                t = t.saturating_add(1);
             }
             _ => match retry {
                 Some((after_star, from)) => {
                     p = after_star;
-                    t = from + 1;
+                    t = from.saturating_add(1);
                     retry = Some((after_star, t));
                 }
                 None => return false,
@@ -381,9 +381,9 @@ fn one_matches(pattern: &[u8], at: usize, byte: Option<&u8>) -> Option<usize> {
     if *head == b'['
         && let Some((holds, length)) = set_holds(body, *byte)
     {
-        return holds.then_some(at + 1 + length);
+        return holds.then_some(at.saturating_add(1).saturating_add(length));
     }
-    (*head == b'?' || head == byte).then_some(at + 1)
+    (*head == b'?' || head == byte).then_some(at.saturating_add(1))
 }
 
 /// Whether a set, given from behind its opening bracket on, holds a byte; and
@@ -392,8 +392,9 @@ fn set_holds(body: &[u8], byte: u8) -> Option<(bool, usize)> {
     let negated = matches!(body.first(), Some(b'!' | b'^'));
     let first = usize::from(negated);
     // The first member may be the closing bracket itself.
-    let members_max = body.get(first + 1..)?;
-    let close = first + 1 + members_max.iter().position(|b| *b == b']')?;
+    let after_first = first.saturating_add(1);
+    let members_max = body.get(after_first..)?;
+    let close = after_first.saturating_add(members_max.iter().position(|b| *b == b']')?);
     let mut members = body.get(first..close)?;
     let mut holds = false;
     while let Some((low, rest)) = members.split_first() {
@@ -404,7 +405,7 @@ fn set_holds(body: &[u8], byte: u8) -> Option<(bool, usize)> {
         holds |= (*low..=*high).contains(&byte);
         members = rest;
     }
-    Some((holds != negated, close + 1))
+    Some((holds != negated, close.saturating_add(1)))
 }
 
 #[cfg(test)]

@@ -78,11 +78,11 @@ impl ReorderBuffer {
                 return Kept::No;
             }
             if let Some(dropped) = self.changes.pop_back() {
-                self.bytes -= dropped.payload.len();
+                self.bytes = self.bytes.saturating_sub(dropped.payload.len());
                 kept = Kept::Instead(dropped.sequence);
             }
         }
-        self.bytes += change.payload.len();
+        self.bytes = self.bytes.saturating_add(change.payload.len());
         self.changes.insert(at, change);
         kept
     }
@@ -93,7 +93,7 @@ impl ReorderBuffer {
             .front()
             .filter(|change| change.sequence < limit)?;
         let change = self.changes.pop_front()?;
-        self.bytes -= change.payload.len();
+        self.bytes = self.bytes.saturating_sub(change.payload.len());
         Some(change)
     }
 }

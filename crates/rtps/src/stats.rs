@@ -1,6 +1,29 @@
 //! Counters of the endpoint machines: every drop and every repair is counted
 //! somewhere here. Plain numbers that only grow.
 
+/// Counts on a number; at its end it stays.
+pub(crate) trait Tally: From<bool> {
+    /// So many more.
+    fn tally_by(&mut self, more: Self);
+
+    /// One more.
+    fn tally(&mut self) {
+        self.tally_by(true.into());
+    }
+}
+
+impl Tally for u64 {
+    fn tally_by(&mut self, more: Self) {
+        *self = self.saturating_add(more);
+    }
+}
+
+impl Tally for usize {
+    fn tally_by(&mut self, more: Self) {
+        *self = self.saturating_add(more);
+    }
+}
+
 /// What a writer did and what it refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WriterStats {

@@ -131,7 +131,7 @@ impl Duration {
         if secs < 0 {
             return Self::ZERO;
         }
-        Self(secs as i64 * 1_000_000_000 + nanos_of(fraction))
+        Self(nanos_of(secs.unsigned_abs(), fraction))
     }
 
     /// Half the span; infinite stays infinite.
@@ -183,7 +183,7 @@ impl Timestamp {
         if secs == u32::MAX && fraction == u32::MAX {
             return None;
         }
-        Some(Self(secs as i64 * 1_000_000_000 + nanos_of(fraction)))
+        Some(Self(nanos_of(secs, fraction)))
     }
 }
 
@@ -194,8 +194,12 @@ const fn fraction_of(nanos: i64) -> (i64, u32) {
     (secs, (rest << 32).div_ceil(1_000_000_000) as u32)
 }
 
-const fn nanos_of(fraction: u32) -> i64 {
-    ((fraction as u64 * 1_000_000_000) >> 32) as i64
+/// Far below the largest number of nanoseconds, whatever is given.
+const fn nanos_of(secs: u32, fraction: u32) -> i64 {
+    let below = ((fraction as u64).saturating_mul(1_000_000_000) >> 32) as i64;
+    (secs as i64)
+        .saturating_mul(1_000_000_000)
+        .saturating_add(below)
 }
 
 #[cfg(test)]

@@ -191,7 +191,7 @@ impl<'a> Decoder<'a> {
                 offset: self.position,
             });
         }
-        self.depth += 1;
+        self.depth = self.depth.saturating_add(1);
         Ok(self.depth == 1)
     }
 
@@ -226,7 +226,8 @@ impl<'a> Decoder<'a> {
             return Err(self.ends_early(size));
         }
         let outer = self.data;
-        self.data = &outer[..self.position + size];
+        let end = self.position.saturating_add(size);
+        self.data = outer.get(..end).unwrap_or(outer);
         Ok(DecoderScope { outer: Some(outer) })
     }
 
@@ -258,7 +259,7 @@ impl<'a> Decoder<'a> {
         // bound, or it could not be written again.
         if text.len() > bound {
             return Err(DecodeError::TooLong {
-                offset: begin + (begin.wrapping_neg() & 3 & self.align_mask),
+                offset: begin.saturating_add(begin.wrapping_neg() & 3 & self.align_mask),
                 len: text.len(),
                 bound,
             });
@@ -270,7 +271,7 @@ impl<'a> Decoder<'a> {
     #[inline]
     pub fn string_bytes(&mut self, bound: usize) -> Result<&'a [u8], DecodeError> {
         let size = self.u32()? as usize;
-        let offset = self.position - 4;
+        let offset = self.position.saturating_sub(4);
         let bytes = self.take(size)?;
         let text = bytes.strip_suffix(&[0]).unwrap_or(bytes);
         if text.len() > bound {
@@ -291,7 +292,7 @@ impl<'a> Decoder<'a> {
             let unit = self.u32()?;
             units.push(
                 u16::try_from(unit).map_err(|_| DecodeError::InvalidWideChar {
-                    offset: self.position - 4,
+                    offset: self.position.saturating_sub(4),
                 })?,
             );
         }
@@ -309,7 +310,7 @@ impl<'a> Decoder<'a> {
         let count = self.u32()? as usize;
         if count > bound {
             return Err(DecodeError::TooLong {
-                offset: self.position - 4,
+                offset: self.position.saturating_sub(4),
                 len: count,
                 bound,
             });
@@ -463,7 +464,11 @@ impl<'a> Decoder<'a> {
     ) -> Result<Vec<T>, DecodeError> {
         // A count is only a promise, and elements may be larger in memory than
         // on the wire: the reserve stays in proportion to the bytes present.
-        let reserve_max = self.remaining().saturating_mul(4) / size_of::<T>().max(1) + 1;
+        let reserve_max = self
+            .remaining()
+            .saturating_mul(4)
+            .checked_div(size_of::<T>())
+            .map_or(1, |count| count.saturating_add(1));
         let mut values = Vec::with_capacity(count.min(reserve_max));
         for _ in 0..count {
             values.push(read(self)?);
@@ -501,11 +506,11 @@ impl<'a> Decoder<'a> {
     fn take_bools(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
         let start = self.position;
         let bytes = self.take(count)?;
-        match bytes.iter().position(|byte| *byte > 1) {
+        match bytes.iter().enumerate().find(|(_, byte)| **byte > 1) {
             None => Ok(bytes),
-            Some(index) => Err(DecodeError::InvalidBool {
-                offset: start + index,
-                value: bytes[index],
+            Some((index, value)) => Err(DecodeError::InvalidBool {
+                offset: start.saturating_add(index),
+                value: *value,
             }),
         }
     }
@@ -520,7 +525,8 @@ impl<'a> Decoder<'a> {
     #[inline]
     fn align(&mut self, size: usize) {
         // May step past the end; `take` finds out.
-        self.position += self.position.wrapping_neg() & (size - 1) & self.align_mask;
+        let skipped = self.position.wrapping_neg() & size.saturating_sub(1) & self.align_mask;
+        self.position = self.position.saturating_add(skipped);
     }
 
     #[inline]
@@ -529,7 +535,7 @@ impl<'a> Decoder<'a> {
         let Some(bytes) = rest.get(..count) else {
             return Err(self.ends_early(count));
         };
-        self.position += count;
+        self.position = self.position.saturating_add(count);
         Ok(bytes)
     }
 
@@ -539,7 +545,7 @@ impl<'a> Decoder<'a> {
         let Some(bytes) = rest.first_chunk::<N>() else {
             return Err(self.ends_early(N));
         };
-        self.position += N;
+        self.position = self.position.saturating_add(N);
         Ok(*bytes)
     }
 

@@ -128,7 +128,7 @@ impl Encapsulation {
 pub fn payload_len<M: Encode + ?Sized>(message: &M, representation: Representation) -> usize {
     let mut counter = Encoder::counting(representation);
     message.encode(&mut counter);
-    HEADER_BYTES + counter.len().next_multiple_of(4)
+    padded(counter.len()).saturating_add(HEADER_BYTES)
 }
 
 /// A message as payload: header, value, padding to a multiple of 4.
@@ -157,7 +157,7 @@ pub fn to_payload_in<M: Encode + ?Sized>(
         Endian::Little,
     ));
     header.padding = padding_of(payload.len());
-    payload.resize(payload.len() + usize::from(header.padding), 0);
+    payload.resize(padded(payload.len()), 0);
     if let Some(start) = payload.first_chunk_mut() {
         *start = header.to_bytes();
     }
@@ -177,10 +177,10 @@ pub fn to_payload_slice<M: Encode + ?Sized>(
     let mut encoder = Encoder::to_slice(rest, representation, Endian::Little);
     message.encode(&mut encoder);
     let len = encoder.len();
-    let needed = HEADER_BYTES + len.next_multiple_of(4);
+    let needed = padded(len).saturating_add(HEADER_BYTES);
     let (Ok(start), Some(padding)) = (
         <&mut [u8; HEADER_BYTES]>::try_from(start),
-        rest.get_mut(len..needed - HEADER_BYTES),
+        rest.get_mut(len..padded(len)),
     ) else {
         return Err(TooSmall { needed });
     };
@@ -200,9 +200,13 @@ pub fn from_payload<M: Decode>(payload: &[u8]) -> Result<M, DecodeError> {
 pub fn decode_payload<M: Decode>(payload: &[u8]) -> Result<(M, usize), DecodeError> {
     let mut decoder = Decoder::from_payload(payload)?;
     let message = M::decode(&mut decoder)?;
-    Ok((message, HEADER_BYTES + decoder.position()))
+    Ok((message, decoder.position().saturating_add(HEADER_BYTES)))
 }
 
 fn padding_of(len: usize) -> u8 {
-    (len.next_multiple_of(4) - len) as u8
+    (len.wrapping_neg() & 3) as u8
+}
+
+fn padded(len: usize) -> usize {
+    len.saturating_add(padding_of(len).into())
 }

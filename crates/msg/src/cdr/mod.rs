@@ -11,6 +11,12 @@
 
 mod decoder;
 mod encapsulation;
+#[allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "sizes of values that are in memory; what exceeds 32 bits is told so"
+)]
 mod encoder;
 mod error;
 

@@ -65,7 +65,7 @@ impl DynamicMessage {
     pub fn payload_bytes(&self, representation: Representation) -> usize {
         let mut counter = Encoder::counting(representation);
         self.encode(&mut counter);
-        HEADER_BYTES + counter.len()
+        counter.len().saturating_add(HEADER_BYTES)
     }
 }
 

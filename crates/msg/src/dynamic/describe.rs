@@ -86,7 +86,7 @@ fn described(field: &DynamicField) -> Field {
     Field {
         name: field.name.clone(),
         field_type: FieldType {
-            type_id: element_id + shape_id,
+            type_id: element_id.saturating_add(shape_id),
             capacity,
             string_capacity: string_capacity as u64,
             nested_type_name: nested.into(),

@@ -3,13 +3,10 @@
 /// An integer: decimal, `0x`, `0o`, `0b`, or octal with a leading zero (YAML
 /// 1.1); underscores between digits.
 pub(super) fn read_integer(text: &str) -> Option<i128> {
-    let (negative, digits) = match text.as_bytes().first()? {
-        b'-' => (true, &text[1..]),
-        b'+' => (false, &text[1..]),
-        _ => (false, text),
-    };
-    let magnitude = read_magnitude(digits)?;
-    Some(if negative { -magnitude } else { magnitude })
+    match text.strip_prefix('-') {
+        Some(digits) => read_magnitude(digits)?.checked_neg(),
+        None => read_magnitude(text.strip_prefix('+').unwrap_or(text)),
+    }
 }
 
 fn read_magnitude(digits: &str) -> Option<i128> {
@@ -48,10 +45,9 @@ fn read_digits(digits: &str, radix: u32) -> Option<i128> {
 macro_rules! define_read_float {
     ($name:ident, $ty:ident) => {
         pub(super) fn $name(text: &str) -> Option<$ty> {
-            let (sign, magnitude) = match text.as_bytes().first()? {
-                b'-' => (-1.0, &text[1..]),
-                b'+' => (1.0, &text[1..]),
-                _ => (1.0, text),
+            let (sign, magnitude) = match text.strip_prefix('-') {
+                Some(rest) => (-1.0, rest),
+                None => (1.0, text.strip_prefix('+').unwrap_or(text)),
             };
             let magnitude = match magnitude {
                 ".inf" | ".Inf" | ".INF" | "inf" | "Inf" | "Infinity" | "infinity" => $ty::INFINITY,

@@ -29,14 +29,17 @@ pub(super) fn python_float<T: LowerExp + Into<f64> + Copy>(value: T) -> String {
     };
     let digits = mantissa.replace('.', "");
     if exponent < 0 {
-        let zeros = "0".repeat(exponent.unsigned_abs() as usize - 1);
+        let zeros = "0".repeat((exponent.unsigned_abs() as usize).saturating_sub(1));
         return format!("{sign}0.{zeros}{digits}");
     }
-    let whole = exponent as usize + 1;
+    let whole = (exponent as usize).saturating_add(1);
     match digits.split_at_checked(whole) {
         Some((before, "")) => format!("{sign}{before}.0"),
         Some((before, after)) => format!("{sign}{before}.{after}"),
-        None => format!("{sign}{digits}{}.0", "0".repeat(whole - digits.len())),
+        None => format!(
+            "{sign}{digits}{}.0",
+            "0".repeat(whole.saturating_sub(digits.len()))
+        ),
     }
 }
 

@@ -483,13 +483,13 @@ impl<'a> Resolver<'a> {
         let string_capacity = usize::try_from(ty.string_capacity).unwrap_or(UNBOUNDED);
         let (id, shape) = match ty.type_id {
             id @ 0..=48 => (id, Shape::Single),
-            id @ 49..=96 => (id - type_id::ARRAY, Shape::Array(capacity)),
+            id @ 49..=96 => (id.saturating_sub(type_id::ARRAY), Shape::Array(capacity)),
             id @ 97..=144 => (
-                id - type_id::BOUNDED_SEQUENCE,
+                id.saturating_sub(type_id::BOUNDED_SEQUENCE),
                 Shape::Sequence { bound: capacity },
             ),
             id => (
-                id - type_id::UNBOUNDED_SEQUENCE,
+                id.saturating_sub(type_id::UNBOUNDED_SEQUENCE),
                 Shape::Sequence { bound: UNBOUNDED },
             ),
         };
@@ -528,7 +528,7 @@ impl<'a> Resolver<'a> {
                 nested: nested.into(),
             });
         };
-        let ty = self.resolve(individual, depth + 1)?;
+        let ty = self.resolve(individual, depth.saturating_add(1))?;
         self.resolved.insert(nested, ty.clone());
         Ok(ty)
     }

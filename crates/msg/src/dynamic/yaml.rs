@@ -132,7 +132,7 @@ impl<'a> Writer<'a> {
             match value {
                 Value::Message(inner) if inner.fields().len() > 0 => {
                     self.out.push('\n');
-                    self.block_message(inner, indent + 2, false);
+                    self.block_message(inner, indent.saturating_add(2), false);
                     continue;
                 }
                 list if self.shows_as_block_list(list) => {
@@ -143,7 +143,7 @@ impl<'a> Writer<'a> {
                 _ => {}
             }
             self.out.push(' ');
-            self.inline(field, value, indent + 2, false);
+            self.inline(field, value, indent.saturating_add(2), false);
             self.out.push('\n');
         }
     }
@@ -161,12 +161,12 @@ impl<'a> Writer<'a> {
             match list {
                 Value::Messages(messages) => match messages.get(index) {
                     Some(message) if message.fields().len() > 0 => {
-                        self.block_message(message, indent + 2, true);
+                        self.block_message(message, indent.saturating_add(2), true);
                         continue;
                     }
                     _ => self.out.push_str("{}"),
                 },
-                _ => self.element(element, list, index, indent + 2, false),
+                _ => self.element(element, list, index, indent.saturating_add(2), false),
             }
             self.out.push('\n');
         }
@@ -179,13 +179,13 @@ impl<'a> Writer<'a> {
     /// A value that stays on the line of its field.
     fn inline(&mut self, field: &DynamicField, value: &Value, indent: usize, in_flow: bool) {
         match value {
-            Value::Message(message) => self.flow_message(message, indent + 2),
+            Value::Message(message) => self.flow_message(message, indent.saturating_add(2)),
             list if list.len().is_some() => {
                 if self.options.no_arr {
                     let summary = list_summary(field, list.len().unwrap_or(0));
                     write_string(&mut self.out, &summary, indent, in_flow);
                 } else {
-                    self.flow_list(&field.element, list, indent + 2);
+                    self.flow_list(&field.element, list, indent.saturating_add(2));
                 }
             }
             _ => self.scalar(&field.element, value, indent, in_flow),
@@ -215,7 +215,7 @@ impl<'a> Writer<'a> {
             match list {
                 Value::Messages(messages) => {
                     if let Some(message) = messages.get(index) {
-                        self.flow_message(message, indent + 2);
+                        self.flow_message(message, indent.saturating_add(2));
                     }
                 }
                 _ => self.element(element, list, index, indent, true),

@@ -46,7 +46,7 @@ pub(super) fn read_tree(text: &str) -> Result<Node, ValueError> {
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| {
             let mark = error.marker();
-            syntax(mark.line(), mark.col() + 1, error.info())
+            syntax(mark.line(), mark.col().saturating_add(1), error.info())
         })?;
         builder.handle(event, &span)?;
     }
@@ -83,7 +83,13 @@ enum Open {
 
 impl Builder {
     fn handle(&mut self, event: Event<'_>, span: &Span) -> Result<(), ValueError> {
-        let fail = |message| syntax(span.start.line(), span.start.col() + 1, message);
+        let fail = |message| {
+            syntax(
+                span.start.line(),
+                span.start.col().saturating_add(1),
+                message,
+            )
+        };
         match event {
             Event::Scalar(text, style, ..) => {
                 let node = Node::Scalar {

@@ -166,7 +166,7 @@ impl Checker<'_> {
                         0 => format!("parameter %{number} has no value; none are given"),
                         given => format!(
                             "parameter %{number} has no value; {given} are given, %0 to %{}",
-                            given - 1
+                            given.saturating_sub(1)
                         ),
                     },
                 )),
@@ -232,7 +232,7 @@ impl Checker<'_> {
             return Err((at, message));
         }
         self.paths.push(path);
-        Ok(self.paths.len() - 1)
+        Ok(self.paths.len().saturating_sub(1))
     }
 }
 

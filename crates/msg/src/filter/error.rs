@@ -32,12 +32,15 @@ impl FilterError {
     /// An error at byte `at` of `text`.
     pub(super) fn at(place: FilterPlace, text: &str, at: usize, message: String) -> Self {
         let before = text.get(..at).unwrap_or(text);
-        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let start = before
+            .rfind('\n')
+            .map_or(0, |newline| newline.saturating_add(1));
         let line = text.get(start..).unwrap_or_default();
+        let column = before.get(start..).unwrap_or_default().chars().count();
         Self {
             place,
-            line: before.matches('\n').count() + 1,
-            column: before.get(start..).unwrap_or_default().chars().count() + 1,
+            line: before.matches('\n').count().saturating_add(1),
+            column: column.saturating_add(1),
             message,
             text: line.lines().next().unwrap_or_default().into(),
         }
@@ -64,7 +67,7 @@ impl fmt::Display for FilterError {
         let skipped = self.column.saturating_sub(SHOWN_MAX);
         let shown = self.text.chars().skip(skipped).take(2 * SHOWN_MAX);
         let shown: String = shown.map(|c| if c == '\t' { ' ' } else { c }).collect();
-        let width = self.column - skipped;
+        let width = self.column.saturating_sub(skipped);
         write!(f, "  {shown}\n  {:>width$}", '^')
     }
 }

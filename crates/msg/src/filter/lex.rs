@@ -89,13 +89,14 @@ impl<'a> Lexer<'a> {
     fn take_while(&mut self, wanted: impl Fn(char) -> bool) -> &'a str {
         let rest = self.rest();
         let end = rest.find(|c| !wanted(c)).unwrap_or(rest.len());
-        self.at += end;
+        self.at = self.at.saturating_add(end);
         rest.get(..end).unwrap_or_default()
     }
 
     fn take(&mut self, text: &str) -> bool {
         let found = self.rest().starts_with(text);
-        self.at += if found { text.len() } else { 0 };
+        let taken = if found { text.len() } else { 0 };
+        self.at = self.at.saturating_add(taken);
         found
     }
 
@@ -146,7 +147,7 @@ impl<'a> Lexer<'a> {
     /// A string; a left quote may open it (DDS 1.4 Annex B).
     fn text(&mut self) -> Result<String, Mistake> {
         let open = self.at;
-        self.at += 1;
+        self.at = self.at.saturating_add(1);
         let mut text = String::new();
         loop {
             text.push_str(self.take_while(|c| c != '\'' && c != '\n'));
@@ -169,7 +170,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn parameter(&mut self, at: usize) -> Result<Token, Mistake> {
-        self.at += 1;
+        self.at = self.at.saturating_add(1);
         let digits = self.take_while(|c| c.is_ascii_digit());
         match digits.parse() {
             Ok(number) if digits.len() <= 2 => Ok(Token::Parameter(number)),
@@ -190,9 +191,9 @@ impl<'a> Lexer<'a> {
             self.take_while(|c| c.is_ascii_digit());
         }
         let text = self.text.get(at..self.at).unwrap_or_default();
-        let (sign, digits) = match text.strip_prefix('-') {
-            Some(digits) => (-1, digits),
-            None => (1, text.strip_prefix('+').unwrap_or(text)),
+        let (is_negative, digits) = match text.strip_prefix('-') {
+            Some(digits) => (true, digits),
+            None => (false, text.strip_prefix('+').unwrap_or(text)),
         };
         let is_number = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.');
         let hex = digits.strip_prefix("0x").or(digits.strip_prefix("0X"));
@@ -200,11 +201,15 @@ impl<'a> Lexer<'a> {
             Some(hex) => u64::from_str_radix(hex, 16).map(i128::from),
             None => digits.parse::<u64>().map(i128::from),
         };
-        if let Ok(value) = integer
+        let signed = integer.map(|value| match is_negative {
+            true => value.saturating_neg(),
+            false => value,
+        });
+        if let Ok(value) = signed
             && is_number
-            && sign * value >= i128::from(i64::MIN)
+            && value >= i128::from(i64::MIN)
         {
-            return Ok(Literal::Integer(sign * value));
+            return Ok(Literal::Integer(value));
         }
         let is_whole = hex.is_some() || digits.bytes().all(|c| c.is_ascii_digit());
         if is_number

@@ -6,7 +6,7 @@ use core::cell::Cell;
 /// only the last one is, so the cost is at most one length times the other.
 /// Each step is taken from `steps_left`; at zero the answer means nothing.
 pub(super) fn is_like(text: &[u8], pattern: &[u8], steps_left: &Cell<usize>) -> bool {
-    let (mut at, mut want) = (0, 0);
+    let (mut at, mut want) = (0_usize, 0_usize);
     // Where to go on when what follows the last `%` does not fit.
     let mut again: Option<(usize, usize)> = None;
     while let Some(byte) = text.get(at) {
@@ -16,22 +16,22 @@ pub(super) fn is_like(text: &[u8], pattern: &[u8], steps_left: &Cell<usize>) -> 
         steps_left.set(left);
         match pattern.get(want) {
             Some(b'%') => {
-                want += 1;
+                want = want.saturating_add(1);
                 again = Some((at, want));
             }
             Some(b'_') => {
-                at += char_len(text, at);
-                want += 1;
+                at = at.saturating_add(char_len(text, at));
+                want = want.saturating_add(1);
             }
             Some(wanted) if wanted == byte => {
-                at += 1;
-                want += 1;
+                at = at.saturating_add(1);
+                want = want.saturating_add(1);
             }
             _ => {
                 let Some((from, after)) = &mut again else {
                     return false;
                 };
-                *from += char_len(text, *from);
+                *from = from.saturating_add(char_len(text, *from));
                 (at, want) = (*from, *after);
             }
         }
@@ -48,7 +48,8 @@ fn char_len(text: &[u8], at: usize) -> usize {
         return 1;
     }
     let inner = text.get(at.saturating_add(1)..).unwrap_or_default();
-    1 + inner.iter().take(3).take_while(is_inner).count()
+    let inner = inner.iter().take(3).take_while(is_inner).count();
+    inner.saturating_add(1)
 }
 
 #[cfg(test)]

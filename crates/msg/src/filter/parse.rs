@@ -167,7 +167,7 @@ impl Parser<'_> {
 
     fn one(&mut self, depth: usize) -> Result<Expression, Mistake> {
         let deeper = || match depth < NESTING_MAX {
-            true => Ok(depth + 1),
+            true => Ok(depth.saturating_add(1)),
             false => {
                 let message = format!("parentheses and NOTs are nested deeper than {NESTING_MAX}");
                 Err((self.next.at, message))

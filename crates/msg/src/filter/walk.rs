@@ -123,17 +123,17 @@ impl<'a> Walk<'_, 'a> {
             value.element(index).map(Cow::Owned)
         });
         match (element.as_deref(), take) {
-            (None, _) => self.open -= take.slots(),
+            (None, _) => self.close(take.slots()),
             (Some(Value::Message(message)), Take::Inside(plan)) => {
                 for (step, take) in &plan.0 {
                     match message.values().get(step.place) {
                         Some(value) => self.take(value, step.index, take),
-                        None => self.open -= take.slots(),
+                        None => self.close(take.slots()),
                     }
                 }
             }
             (Some(value), Take::Value { slot }) => self.put(*slot, scalar_of(value)),
-            (Some(_), Take::Inside(plan)) => self.open -= plan.slots(),
+            (Some(_), Take::Inside(plan)) => self.close(plan.slots()),
         }
     }
 
@@ -141,7 +141,12 @@ impl<'a> Walk<'_, 'a> {
         if let Some(place) = self.slots.get_mut(slot) {
             *place = value;
         }
-        self.open = self.open.saturating_sub(1);
+        self.close(1);
+    }
+
+    /// So many fewer are still to be found.
+    fn close(&mut self, slots: usize) {
+        self.open = self.open.saturating_sub(slots);
     }
 
     /// Reads some elements of a collection, in their order.
@@ -161,11 +166,11 @@ impl<'a> Walk<'_, 'a> {
         for (step, take) in wanted {
             match step.index {
                 Some(index) if index < count => {
-                    self.skip(element, index - at)?;
+                    self.skip(element, index.saturating_sub(at))?;
                     self.one(element, take)?;
-                    at = index + 1;
+                    at = index.saturating_add(1);
                 }
-                _ => self.open -= take.slots(),
+                _ => self.close(take.slots()),
             }
             if self.open == 0 {
                 return Ok(());
@@ -173,10 +178,10 @@ impl<'a> Walk<'_, 'a> {
         }
         match scope {
             Some(scope) => {
-                self.skip(element, count - at)?;
+                self.skip(element, count.saturating_sub(at))?;
                 self.input.end_collection(scope);
             }
-            None => self.skip(element, count - at)?,
+            None => self.skip(element, count.saturating_sub(at))?,
         }
         Ok(())
     }

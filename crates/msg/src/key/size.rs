@@ -58,8 +58,12 @@ impl<'a, F: Fn(&str) -> Option<&'a IndividualTypeDescription>> Measure<F> {
         let ty = &field.field_type;
         let (element, is_sequence, count) = match ty.type_id {
             id @ 0..=48 => return self.element(field, id, depth),
-            id @ 49..=96 => (id - type_id::ARRAY, false, ty.capacity),
-            id @ 97..=144 => (id - type_id::BOUNDED_SEQUENCE, true, ty.capacity),
+            id @ 49..=96 => (id.saturating_sub(type_id::ARRAY), false, ty.capacity),
+            id @ 97..=144 => (
+                id.saturating_sub(type_id::BOUNDED_SEQUENCE),
+                true,
+                ty.capacity,
+            ),
             _ => return None,
         };
         if !is_primitive(element) {
@@ -83,7 +87,7 @@ impl<'a, F: Fn(&str) -> Option<&'a IndividualTypeDescription>> Measure<F> {
             type_id::BOUNDED_WSTRING => self.bytes(bound.checked_mul(4)?.checked_add(4)?, 4),
             type_id::NESTED => {
                 let nested = (self.find)(&field.field_type.nested_type_name)?;
-                self.holder(nested, depth + 1)
+                self.holder(nested, depth.saturating_add(1))
             }
             _ => None,
         }

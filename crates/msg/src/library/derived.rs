@@ -98,7 +98,10 @@ fn full_type_name(library: &InterfaceLibrary, name: &str) -> String {
     // `pkg_a/Name_Request`: the definition's name ends at the first `_` behind the slash.
     let definition = short.split('_').next().unwrap_or(base);
     match library.full_name(&format!("{package}/{definition}")) {
-        Some(full) => format!("{full}{}", &short[definition.len()..]),
+        Some(full) => format!(
+            "{full}{}",
+            short.strip_prefix(definition).unwrap_or_default()
+        ),
         None => name.to_string(),
     }
 }
@@ -265,10 +268,9 @@ fn action_part(file: InterfaceFile, suffix: &str) -> Option<StructSpec> {
         ])),
         "_FeedbackMessage" => Some(built([goal_id(), single("feedback", "_Feedback")])),
         _ => {
-            let service = ["_SendGoal", "_GetResult"]
+            let (service, rest) = ["_SendGoal", "_GetResult"]
                 .into_iter()
-                .find(|service| suffix.starts_with(service))?;
-            let rest = &suffix[service.len()..];
+                .find_map(|service| Some((service, suffix.strip_prefix(service)?)))?;
             service_derived(&package, &format!("{name}{service}"), rest)
         }
     }
@@ -338,7 +340,7 @@ fn individual(full: &str, found: &Structure) -> IndividualTypeDescription {
 
 /// Type ids of `type_description_interfaces/msg/FieldType`.
 fn field_type(ty: &TypeSpec, nested: &str) -> FieldType {
-    let base = match ty.base {
+    let base: u8 = match ty.base {
         BaseType::Nested { .. } => 1,
         BaseType::Int8 => 2,
         BaseType::Uint8 | BaseType::Char => 3,
@@ -368,7 +370,7 @@ fn field_type(ty: &TypeSpec, nested: &str) -> FieldType {
         _ => 0,
     };
     FieldType {
-        type_id: base + offset,
+        type_id: base.saturating_add(offset),
         capacity: capacity.into(),
         string_capacity: string_capacity.into(),
         nested_type_name: nested.to_string(),

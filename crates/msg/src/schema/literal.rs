@@ -136,10 +136,10 @@ fn read_integer(base: &BaseType, text: &str) -> Result<Literal, String> {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
-    let (radix, digits) = match digits.get(..2) {
-        Some("0x" | "0X") => (16, &digits[2..]),
-        Some("0o" | "0O") => (8, &digits[2..]),
-        Some("0b" | "0B") => (2, &digits[2..]),
+    let (radix, digits) = match digits.split_at_checked(2) {
+        Some(("0x" | "0X", rest)) => (16, rest),
+        Some(("0o" | "0O", rest)) => (8, rest),
+        Some(("0b" | "0B", rest)) => (2, rest),
         _ => (10, digits),
     };
     let magnitude = if digits.starts_with(['+', '-']) {
@@ -150,7 +150,10 @@ fn read_integer(base: &BaseType, text: &str) -> Result<Literal, String> {
     let Some(magnitude) = magnitude else {
         return Err(format!("\"{text}\" is not a whole number, as {base} needs"));
     };
-    let value = if negative { -magnitude } else { magnitude };
+    let value = match negative {
+        true => magnitude.saturating_neg(),
+        false => magnitude,
+    };
     let (min, max) = integer_range(base);
     if value < min || value > max {
         return Err(format!(
@@ -167,11 +170,11 @@ fn read_float(text: &str) -> Result<f64, String> {
 
 /// Text with or without quotes. Quotes of the same kind inside need a `\`.
 fn read_text(text: &str) -> Result<String, String> {
-    let Some(quote) = text.chars().next().filter(|c| matches!(c, '"' | '\'')) else {
+    let mut chars = text.chars();
+    let Some(quote) = chars.next().filter(|c| matches!(c, '"' | '\'')) else {
         return Ok(text.to_string());
     };
     let mut value = String::new();
-    let mut chars = text[1..].chars();
     while let Some(c) = chars.next() {
         match c {
             '\\' => match chars.next() {

@@ -35,11 +35,11 @@ pub fn parse(
         is_message: kind == InterfaceKind::Message,
         ..PartReader::default()
     };
-    let mut line_number = 0;
+    let mut line_number = 0_u32;
     for line in text.trim_start_matches('\u{feff}').lines() {
-        line_number += 1;
+        line_number = line_number.saturating_add(1);
         if line.trim() == "---" {
-            if parts.len() + 1 == kind.part_count() {
+            if parts.len().saturating_add(1) == kind.part_count() {
                 return Err(error(line_number, extra_separator(kind)));
             }
             parts.push(core::mem::take(&mut part).finish());
@@ -381,9 +381,10 @@ fn split_comment(line: &str) -> (&str, Option<&str>) {
     });
     match cut {
         Ok(at) => {
-            let comment = line[at..].trim_start_matches('#');
+            let (before, comment) = line.split_at_checked(at).unwrap_or((line, ""));
+            let comment = comment.trim_start_matches('#');
             let comment = comment.strip_prefix(' ').unwrap_or(comment);
-            (&line[..at], Some(comment.trim_end()))
+            (before, Some(comment.trim_end()))
         }
         Err(_) => (line, None),
     }

@@ -105,8 +105,8 @@ impl Announcer {
 
 fn shortened(period: Duration, prefix: GuidPrefix) -> Duration {
     let sum: i64 = prefix.0.iter().map(|b| i64::from(*b)).sum();
-    let per_mille = sum % 100;
-    Duration::from_nanos(period.as_nanos() - period.as_nanos() / 1000 * per_mille)
+    let by = (period.as_nanos() / 1000).saturating_mul(sum % 100);
+    Duration::from_nanos(period.as_nanos().saturating_sub(by))
 }
 
 /// How an announcement is written. The reader is named because Fast DDS asks

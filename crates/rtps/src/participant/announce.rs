@@ -13,6 +13,7 @@ use crate::wire::{Data, Heartbeat};
 
 use super::candidate::{Answer, AnswerSizes, Proof, proof, route};
 use super::{LostReason, Participant, ParticipantEvent};
+use crate::stats::Tally;
 
 /// The largest datagram of discovery. Announcements that do not fit are
 /// fragmented by IP, like Fast DDS's.
@@ -32,17 +33,17 @@ impl Participant {
         source: &Source,
         data: &Data,
     ) {
-        self.stats.announcements_received += 1;
+        self.stats.announcements_received.tally();
         if spdp::is_goodbye(data) {
             self.handle_goodbye(from, source.prefix, data);
             return;
         }
         let Ok(peer) = ParticipantData::parse(data.payload) else {
-            self.stats.malformed += 1;
+            self.stats.malformed.tally();
             return;
         };
         if peer.prefix != source.prefix {
-            self.stats.impersonation += 1;
+            self.stats.impersonation.tally();
             return;
         }
         let other_id = peer.domain_id.is_some_and(|id| id != self.config.domain_id);
@@ -51,7 +52,7 @@ impl Participant {
             .as_deref()
             .is_some_and(|tag| !tag.is_empty());
         if other_id || other_tag {
-            self.stats.other_domain += 1;
+            self.stats.other_domain.tally();
             return;
         }
         let proof = proof(from, &peer.metatraffic_unicast, &self.config.reach);
@@ -61,7 +62,7 @@ impl Participant {
         }
         let route = route(&self.config.reach, &peer.metatraffic_unicast, proof);
         if route.locators.is_empty() {
-            self.stats.unreachable += 1;
+            self.stats.unreachable.tally();
             return;
         }
         let evicted = self.candidates.note(
@@ -70,9 +71,9 @@ impl Participant {
             Arc::new(peer),
             from,
             route,
-            HEADER_BYTES + DATA_HEAD_BYTES + data.payload.len(),
+            (HEADER_BYTES + DATA_HEAD_BYTES).saturating_add(data.payload.len()),
         );
-        self.stats.candidates_evicted += u64::from(evicted);
+        self.stats.candidates_evicted.tally_by(u64::from(evicted));
     }
 
     /// A participant that is spoken to announced itself again.
@@ -83,7 +84,7 @@ impl Participant {
         }
         // Somebody else must not move a living participant elsewhere.
         if proof == Proof::None {
-            self.stats.impersonation += 1;
+            self.stats.impersonation.tally();
             return;
         }
         let data = Arc::new(data);
@@ -107,7 +108,7 @@ impl Participant {
             .map(crate::id::Guid::from_bytes)
             .or_else(|| ParticipantData::parse_key(data.payload));
         if key.is_some_and(|guid| guid.prefix != prefix) {
-            self.stats.impersonation += 1;
+            self.stats.impersonation.tally();
             return;
         }
         self.candidates.take(prefix);
@@ -115,7 +116,7 @@ impl Participant {
             return;
         };
         if proof(from, &known.metatraffic_unicast, &self.config.reach) == Proof::None {
-            self.stats.impersonation += 1;
+            self.stats.impersonation.tally();
             return;
         }
         self.lose(prefix, LostReason::Goodbye);
@@ -133,7 +134,7 @@ impl Participant {
             return;
         }
         if self.peers.len() >= self.config.limits.participants {
-            self.stats.participants_refused += 1;
+            self.stats.participants_refused.tally();
             return;
         }
         let Some(candidate) = self.candidates.take(prefix) else {
@@ -149,7 +150,7 @@ impl Participant {
         if out.is_full() || !self.announcer.take_due(now) {
             return;
         }
-        self.stats.announcements_sent += 1;
+        self.stats.announcements_sent.tally();
         let targets = &self.announce_to;
         if !targets.is_empty() {
             self.write_announcement(targets, None, None, out);
@@ -165,7 +166,7 @@ impl Participant {
     pub(super) fn transmit_answers(&mut self, now: Instant, out: &mut Outbox) {
         let question = HEADER_BYTES + INFO_DST_BYTES + Heartbeat::SIZE_BYTES;
         let sizes = AnswerSizes {
-            whole: question + DATA_HEAD_BYTES + self.announcer.change().0.len(),
+            whole: (question + DATA_HEAD_BYTES).saturating_add(self.announcer.change().0.len()),
             question,
         };
         let limits = self.config.limits;
@@ -176,7 +177,7 @@ impl Participant {
         {
             let probe = self.sedp.publications.probe();
             if answer == Answer::Whole {
-                self.stats.announcements_sent += 1;
+                self.stats.announcements_sent.tally();
                 self.write_announcement(&route.locators, Some(prefix), Some(probe), out);
             } else {
                 self.write_probe(&route, prefix, &probe, out);

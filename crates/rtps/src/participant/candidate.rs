@@ -18,6 +18,7 @@ use crate::locator::{Locator, Reach, Route};
 use crate::time::{Duration, Instant};
 
 use super::config::ParticipantLimits;
+use crate::stats::Tally;
 
 /// The first pause between answers to one candidate; doubles up to
 /// [`LAST_PAUSE`].
@@ -154,11 +155,11 @@ impl Candidates {
                 (Answer::Question, sizes.question)
             };
             if bytes > left {
-                *withheld += 1;
+                withheld.tally();
                 candidate.next_try = Instant::FAR_FUTURE;
                 continue;
             }
-            candidate.sent_bytes += bytes;
+            candidate.sent_bytes = candidate.sent_bytes.saturating_add(bytes);
             candidate.next_try = now + pause(candidate.tries);
             candidate.tries = candidate.tries.saturating_add(1);
             let route = candidate.route.clone();
@@ -171,7 +172,7 @@ impl Candidates {
     pub(super) fn expire(&mut self, now: Instant, limits: &ParticipantLimits) -> usize {
         let before = self.list.len();
         self.list.retain(|c| c.seen + limits.candidate_age > now);
-        before - self.list.len()
+        before.saturating_sub(self.list.len())
     }
 
     pub(super) fn next_timeout(&self, limits: &ParticipantLimits) -> Option<Instant> {

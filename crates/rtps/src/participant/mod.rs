@@ -46,6 +46,7 @@ use crate::receiver::Source;
 use crate::time::{Duration, Instant};
 use crate::wire::Submessage;
 
+use crate::stats::Tally;
 use candidate::Candidates;
 use endpoints::Endpoints;
 use peer::Peers;
@@ -168,7 +169,7 @@ impl Participant {
             self.lose(prefix, LostReason::Replaced);
         }
         let silent = self.candidates.expire(now, &self.config.limits);
-        self.stats.candidates_expired += silent as u64;
+        self.stats.candidates_expired.tally_by(silent as u64);
         self.wlp.handle_timeout(now);
         self.wlp.channel.handle_timeout(now);
         self.sedp.publications.handle_timeout(now);

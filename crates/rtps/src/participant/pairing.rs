@@ -13,6 +13,7 @@ use crate::time::Instant;
 use super::candidate::Proof;
 use super::peer::Peer;
 use super::{LostReason, Participant, ParticipantEvent};
+use crate::stats::Tally;
 
 impl Participant {
     /// Starts speaking to a participant.
@@ -90,8 +91,8 @@ impl Participant {
                     self.events.push_back(ParticipantEvent::EndpointLost(guid));
                 }
             }
-            News::Malformed => self.stats.malformed += 1,
-            News::Impersonation => self.stats.impersonation += 1,
+            News::Malformed => self.stats.malformed.tally(),
+            News::Impersonation => self.stats.impersonation.tally(),
         }
     }
 
@@ -110,7 +111,7 @@ impl Participant {
             && (self.remotes.len() >= limits.endpoints
                 || self.remotes.of(guid.prefix).count() >= limits.endpoints_per_participant)
         {
-            self.stats.endpoints_refused += 1;
+            self.stats.endpoints_refused.tally();
             return;
         }
         if old.is_some_and(|old| old.topic != remote.topic) {

@@ -12,6 +12,7 @@ use crate::id::EntityId;
 use crate::outbox::Outbox;
 use crate::pace::Pace;
 use crate::seq::{FragmentNumber, SequenceNumber};
+use crate::stats::Tally;
 use crate::time::{Duration, Instant};
 use crate::wire::{AckNack, FragmentSet, Heartbeat, NackFrag, SequenceSet};
 
@@ -97,7 +98,9 @@ impl WriterProxy {
     ) -> (AckNack, bool) {
         let base = match !self.synced && self.introduces_with_zero {
             true => 0,
-            false => self.first_missing() + i64::from(fault!("acknowledges-one-too-many")),
+            false => self
+                .first_missing()
+                .saturating_add(fault!("acknowledges-one-too-many").into()),
         };
         let mut state = SequenceSet::empty(SequenceNumber(base));
         let mut requested = self.nack.requested;
@@ -106,7 +109,7 @@ impl WriterProxy {
         let only_news = self.nack.only_news && !timer_due;
         if asks {
             let last = self.announced.min(base.saturating_add(255));
-            let last = last - i64::from(fault!("nack-leaves-out-the-last"));
+            let last = last.saturating_sub(fault!("nack-leaves-out-the-last").into());
             let from = match only_news {
                 true => requested.saturating_add(1),
                 false => base,
@@ -197,14 +200,14 @@ impl WriterProxy {
     fn incomplete(&self) -> ([SequenceNumber; NACK_FRAGS_MAX], usize) {
         let mut found = [SequenceNumber::ZERO; NACK_FRAGS_MAX];
         let overdue = self.first_missing();
-        let mut count = 0;
+        let mut count = 0_usize;
         let wanted = self
             .defrag
             .sequences()
             .filter(|sequence| sequence.0 <= self.complete || sequence.0 == overdue);
         for (place, sequence) in found.iter_mut().zip(wanted) {
             *place = sequence;
-            count += 1;
+            count.tally();
         }
         (found, count)
     }
@@ -237,14 +240,14 @@ impl Reader {
             );
             message.info_destination(guid.prefix);
             message.acknack(&acknack);
-            self.stats.acknacks += 1;
+            self.stats.acknacks.tally();
             if asks && !fault!("fragments-not-asked-for") {
                 let (incomplete, count) = proxy.incomplete();
                 for sequence in incomplete.into_iter().take(count) {
                     if let Some(nack) = proxy.nack_frag(reader.entity, sequence)
                         && message.nack_frag(&nack)
                     {
-                        self.stats.nack_frags += 1;
+                        self.stats.nack_frags.tally();
                     }
                 }
             }

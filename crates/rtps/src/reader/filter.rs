@@ -15,6 +15,7 @@ use crate::defrag::SampleHead;
 use crate::history::ChangeKind;
 use crate::id::Guid;
 use crate::mark::MarkKind;
+use crate::stats::Tally;
 use crate::wire::{InlineQos, StatusInfo};
 use bytes::Bytes;
 
@@ -72,7 +73,7 @@ impl Reader {
 
     /// A sample does not pass.
     pub(super) fn keep_out(&mut self, writer: Guid, mut head: SampleHead) {
-        self.stats.filtered += 1;
+        self.stats.filtered.tally();
         if self.config.qos.presentation.holds_samples() {
             // Coherent sets and the publisher's order count on it.
             head.mark.get_or_insert_default().kind = MarkKind::Filtered;
@@ -89,7 +90,7 @@ impl Reader {
         }
         match proxy.take_best_effort(number) {
             Some(lost) => self.note_lost(writer, lost),
-            None => self.stats.duplicates += 1,
+            None => self.stats.duplicates.tally(),
         }
     }
 }

@@ -20,7 +20,9 @@ impl Reader {
             (
                 "samples ready",
                 self.ready.changes.len(),
-                self.ready.samples_max + limits.reorder_samples_max,
+                self.ready
+                    .samples_max
+                    .saturating_add(limits.reorder_samples_max),
             ),
             ("writers", self.writers.len(), limits.writers_max),
             (

@@ -31,6 +31,7 @@ use crate::qos::{Durability, EndpointQos, Liveliness, Ownership};
 use crate::receiver::Source;
 use crate::seq::SequenceNumber;
 use crate::stats::ReaderStats;
+use crate::stats::Tally;
 use crate::time::Instant;
 use crate::timer::Timers;
 use crate::wire::{Data, DataFrag, Gap, Heartbeat, HeartbeatFrag, InlineQos};
@@ -198,7 +199,7 @@ impl Reader {
             return;
         };
         if proxy.is_settled(data.sequence) {
-            self.stats.duplicates += 1;
+            self.stats.duplicates.tally();
             return;
         }
         let mut head = head_of(data.sequence, source, &data.inline_qos, data.key_only);
@@ -209,7 +210,7 @@ impl Reader {
         }
         let is_told = !is_nothing || head.mark.is_some();
         if is_nothing && self.is_told_filtered(&data.inline_qos) {
-            self.stats.filtered += 1;
+            self.stats.filtered.tally();
         }
         let Some(proxy) = self.writers.get_mut(&guid) else {
             return;
@@ -242,7 +243,7 @@ impl Reader {
             return;
         };
         if proxy.is_settled(data.sequence) {
-            self.stats.duplicate_fragments += 1;
+            self.stats.duplicate_fragments.tally();
             return;
         }
         let mut head = head_of(data.sequence, source, &data.inline_qos, data.key_only);
@@ -268,7 +269,7 @@ impl Reader {
         let first_missing = proxy.first_missing();
         match proxy.defrag.handle(head, &fragments) {
             Assembly::Whole(head, payload) => {
-                self.stats.fragments += 1;
+                self.stats.fragments.tally();
                 if head.key_only && head.kind == ChangeKind::Alive {
                     // A registration: no sample.
                     proxy.skip(data.sequence.0, data.sequence.0, &mut self.ready);
@@ -279,8 +280,8 @@ impl Reader {
                 }
             }
             Assembly::Kept => {
-                self.stats.fragments += 1;
-                proxy.arrivals += 1;
+                self.stats.fragments.tally();
+                proxy.arrivals.tally();
                 if proxy.reliable {
                     proxy.announced = proxy.announced.max(data.sequence.0);
                     if data.sequence.0 == first_missing {
@@ -290,12 +291,12 @@ impl Reader {
                     }
                 }
             }
-            Assembly::Duplicate => self.stats.duplicate_fragments += 1,
-            Assembly::Invalid => self.stats.invalid_fragments += 1,
-            Assembly::NoRoom => self.stats.no_room += 1,
+            Assembly::Duplicate => self.stats.duplicate_fragments.tally(),
+            Assembly::Invalid => self.stats.invalid_fragments.tally(),
+            Assembly::NoRoom => self.stats.no_room.tally(),
             Assembly::TooLarge => {
                 // It will never fit; waiting for it would stop the writer.
-                self.stats.too_large += 1;
+                self.stats.too_large.tally();
                 proxy.skip(data.sequence.0, data.sequence.0, &mut self.ready);
                 self.note_lost(guid, 1);
             }
@@ -331,19 +332,19 @@ impl Reader {
         if proxy.reliable {
             match proxy.take_reliable(change, &mut self.ready) {
                 Taken::Delivered => {}
-                Taken::Waiting => self.stats.reordered += 1,
-                Taken::Duplicate => self.stats.duplicates += 1,
-                Taken::NoRoom => self.stats.no_room += 1,
+                Taken::Waiting => self.stats.reordered.tally(),
+                Taken::Duplicate => self.stats.duplicates.tally(),
+                Taken::NoRoom => self.stats.no_room.tally(),
             }
             return;
         }
         let Some(lost) = proxy.take_best_effort(change.sequence) else {
-            self.stats.duplicates += 1;
+            self.stats.duplicates.tally();
             return;
         };
         if !self.ready.has_room() {
             self.ready.changes.pop_front();
-            self.stats.overflowed += 1;
+            self.stats.overflowed.tally();
         }
         self.ready.changes.push_back(change);
         self.note_lost(guid, lost);
@@ -371,7 +372,7 @@ impl Reader {
             noted &= proxy.skip(number.0, number.0, &mut self.ready);
         }
         if !noted {
-            self.stats.no_room += 1;
+            self.stats.no_room.tally();
         }
         self.settle(guid);
     }
@@ -389,7 +390,7 @@ impl Reader {
             return;
         }
         if !proxy.accepts_heartbeat(now, heartbeat) {
-            self.stats.duplicate_heartbeats += 1;
+            self.stats.duplicate_heartbeats.tally();
             return;
         }
         let lost = proxy.announce(heartbeat.first.0, heartbeat.last.0, &mut self.ready);
@@ -437,7 +438,7 @@ impl Reader {
             .sent_at
             .after(proxy.suppression(&self.config.nack));
         if lacks && now >= answerable {
-            proxy.complete = proxy.complete.max(heartbeat.sequence.0 - 1);
+            proxy.complete = proxy.complete.max(heartbeat.sequence.previous().0);
             proxy.respond = true;
         }
         self.settle(guid);
@@ -491,7 +492,7 @@ impl Reader {
     fn begin(&mut self, now: Instant, guid: Guid, proves_life: bool) -> bool {
         self.clock = now;
         let Some(proxy) = self.writers.get_mut(&guid) else {
-            self.stats.unknown_writers += 1;
+            self.stats.unknown_writers.tally();
             return false;
         };
         if proves_life || proxy.liveliness == Liveliness::Automatic {
@@ -533,14 +534,14 @@ impl Reader {
                 self.unstall();
             }
             if change.expires_at <= self.clock {
-                self.stats.expired += 1;
+                self.stats.expired.tally();
                 continue;
             }
             let is_sample = change
                 .mark
                 .as_ref()
                 .is_none_or(|m| m.kind == MarkKind::Change);
-            self.stats.delivered += u64::from(is_sample);
+            self.stats.delivered.tally_by(u64::from(is_sample));
             return Some(change);
         }
     }
@@ -579,7 +580,7 @@ impl Reader {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.clock = now;
         if self.timers.take_due(TIMER_DEADLINE, now) {
-            self.deadlines_missed += 1;
+            self.deadlines_missed.tally();
             let event = ReaderEvent::DeadlineMissed {
                 total: self.deadlines_missed,
             };

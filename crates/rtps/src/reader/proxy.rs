@@ -20,6 +20,7 @@ use crate::pace::Pace;
 use crate::qos::{Durability, History, Liveliness, Reliability};
 use crate::reorder::{Kept, ReorderBuffer};
 use crate::seq::SequenceNumber;
+use crate::stats::Tally;
 use crate::time::{Duration, Instant};
 
 /// Where a reliable reader begins when it first hears what a writer has.
@@ -251,7 +252,11 @@ impl WriterProxy {
         let runs = self.known.runs().len();
         [
             // One more for what must never be refused.
-            ("runs of numbers", runs, self.known.runs_max() + 1),
+            (
+                "runs of numbers",
+                runs,
+                self.known.runs_max().saturating_add(1),
+            ),
             (
                 "samples to reorder",
                 self.reorder.len(),
@@ -337,7 +342,7 @@ impl WriterProxy {
             ready.changes.push_back(change);
             self.next = self.known.first_missing(number.saturating_add(1));
             self.known.remove_below(self.next);
-            self.arrivals += 1;
+            self.arrivals.tally();
             return Taken::Delivered;
         }
         if fault!("no-room-for-numbers") || !self.known.insert(number, number) {
@@ -352,7 +357,7 @@ impl WriterProxy {
                 return Taken::NoRoom;
             }
         }
-        self.arrivals += 1;
+        self.arrivals.tally();
         self.drain(ready);
         if number < self.next {
             Taken::Delivered
@@ -391,7 +396,7 @@ impl WriterProxy {
             return;
         }
         let skipped = i64::from(fault!("hole-skipped"));
-        let limit = self.known.first_missing(self.next + skipped);
+        let limit = self.known.first_missing(self.next.saturating_add(skipped));
         while ready.has_room() {
             crate::fault::step();
             let Some(change) = self.reorder.pop_below(SequenceNumber(limit)) else {
@@ -434,7 +439,10 @@ impl WriterProxy {
         let begin = match self.start {
             Start::Everything => first,
             Start::Last(depth) => {
-                let begin = last.saturating_sub(i64::from(depth) - 1).max(first);
+                let begin = last
+                    .saturating_add(1)
+                    .saturating_sub(depth.into())
+                    .max(first);
                 while self.reorder.pop_below(SequenceNumber(begin)).is_some() {}
                 begin
             }
@@ -465,9 +473,9 @@ impl WriterProxy {
                 true => self.next,
                 false => self.next.max(self.news),
             },
-            begin - 1,
+            begin.saturating_sub(1),
         );
-        self.known.insert_lowest(self.next, begin - 1);
+        self.known.insert_lowest(self.next, begin.saturating_sub(1));
         self.defrag.remove_below(SequenceNumber(begin));
         lost
     }
@@ -500,7 +508,7 @@ impl WriterProxy {
         } else {
             self.known.insert(first, last)
         };
-        self.arrivals += u64::from(noted);
+        self.arrivals.tally_by(u64::from(noted));
         self.drain(ready);
         noted
     }

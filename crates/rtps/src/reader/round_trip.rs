@@ -41,7 +41,9 @@ impl RoundTrip {
             None => Some(took),
             Some(known) if self.repeated => Some(known),
             Some(known) => Some(Duration::from_nanos(
-                known.as_nanos() / 4 * 3 + took.as_nanos() / 4,
+                (known.as_nanos() / 4)
+                    .saturating_mul(3)
+                    .saturating_add(took.as_nanos() / 4),
             )),
         };
     }

@@ -99,7 +99,7 @@ pub struct DataHead<'a> {
 impl DataHead<'_> {
     /// Size on the wire with the submessage header and without payload, bytes.
     pub fn size_bytes(&self) -> usize {
-        24 + self.inline_qos.size_bytes()
+        self.inline_qos.size_bytes().saturating_add(24)
     }
 
     /// Appends everything before the payload; returns where the submessage

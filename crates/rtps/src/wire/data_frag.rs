@@ -108,12 +108,15 @@ impl<'a> DataFrag<'a> {
         if size == 0 || size > sample || first == 0 || count == 0 {
             return Err(WireError::InvalidFragment);
         }
-        if first + count - 1 > sample.div_ceil(size) {
+        // The numbers have 32 and 16 bits, so in 64 nothing saturates.
+        let before = first.saturating_sub(1);
+        let through = before.saturating_add(count);
+        if through > sample.div_ceil(size) {
             return Err(WireError::InvalidFragment);
         }
-        let from = (first - 1) * size;
-        let to = (from + count * size).min(sample);
-        usize::try_from(to - from).map_err(|_| WireError::InvalidFragment)
+        let from = before.saturating_mul(size);
+        let to = through.saturating_mul(size).min(sample);
+        usize::try_from(to.saturating_sub(from)).map_err(|_| WireError::InvalidFragment)
     }
 }
 
@@ -143,7 +146,7 @@ pub struct DataFragHead<'a> {
 impl DataFragHead<'_> {
     /// Size on the wire with the submessage header and without payload, bytes.
     pub fn size_bytes(&self) -> usize {
-        36 + self.inline_qos.size_bytes()
+        self.inline_qos.size_bytes().saturating_add(36)
     }
 
     /// Appends everything before the fragments; returns where the submessage

@@ -1,6 +1,7 @@
 //! Inline QoS: parameters that travel with one change (RTPS 2.5 §8.7,
 //! §9.6.4).
 
+use crate::stats::Tally;
 use alloc::vec::Vec;
 
 use super::number_set::write_sequence;
@@ -174,22 +175,23 @@ impl InlineQosHead<'_> {
         if self.is_empty() {
             return 0;
         }
-        let mut size = 4;
+        let mut size = 4_usize;
         if self.status_info.is_some() {
-            size += 4 + 4;
+            size.tally_by(4 + 4);
         }
         if self.key_hash.is_some() {
-            size += 4 + 16;
+            size.tally_by(4 + 16);
         }
         if self.related.is_some() {
-            size += 2 * (4 + 24);
+            size.tally_by(2 * (4 + 24));
         }
-        size += self.mark.as_ref().map_or(0, Mark::size_bytes);
+        size.tally_by(self.mark.as_ref().map_or(0, Mark::size_bytes));
         if self.original.is_some() {
-            size += 4 + 24;
+            size.tally_by(4 + 24);
         }
         if !self.filter_info.is_empty() {
-            size += 4 + self.filter_info.len().next_multiple_of(4);
+            size.tally_by(4);
+            size.tally_by(self.filter_info.len().next_multiple_of(4));
         }
         size
     }

@@ -14,6 +14,9 @@ struct Bitmap {
     words: [u32; 8],
 }
 
+/// Bit 0 of a word, which is sent first.
+const HIGHEST: u32 = 1 << 31;
+
 impl Bitmap {
     const COUNT_MAX: u32 = 256;
 
@@ -44,15 +47,15 @@ impl Bitmap {
         let Some(word) = self.words.get_mut((bit / 32) as usize) else {
             return false;
         };
-        *word |= 1 << (31 - bit % 32);
-        self.count = self.count.max(bit + 1);
+        *word |= HIGHEST >> (bit % 32);
+        self.count = self.count.max(bit.saturating_add(1));
         true
     }
 
     fn contains(&self, bit: u32) -> bool {
         self.words
             .get((bit / 32) as usize)
-            .is_some_and(|word| word & (1 << (31 - bit % 32)) != 0)
+            .is_some_and(|word| word & (HIGHEST >> (bit % 32)) != 0)
     }
 
     fn is_empty(&self) -> bool {
@@ -70,8 +73,8 @@ impl Bitmap {
             let mut rest = word;
             core::iter::from_fn(move || {
                 let bit = rest.leading_zeros();
-                rest &= !(1u32 << 31).checked_shr(bit)?;
-                Some(index * 32 + bit)
+                rest &= !HIGHEST.checked_shr(bit)?;
+                Some(index.saturating_mul(32).saturating_add(bit))
             })
         })
     }

@@ -100,9 +100,9 @@ pub(crate) fn begin_parameter(out: &mut Vec<u8>, id: u16) -> usize {
 pub(crate) fn end_parameter(out: &mut Vec<u8>, at: usize) {
     let written = out.len().saturating_sub(at).saturating_sub(4);
     let padded = written.next_multiple_of(4);
-    out.resize(out.len().saturating_add(padded - written), 0);
+    out.resize(out.len().saturating_add(padded.saturating_sub(written)), 0);
     let length = u16::try_from(padded).unwrap_or(u16::MAX);
-    if let Some(field) = out.get_mut(at + 2..at + 4) {
+    if let Some(field) = out.get_mut(at..).and_then(|head| head.get_mut(2..4)) {
         field.copy_from_slice(&length.to_le_bytes());
     }
 }

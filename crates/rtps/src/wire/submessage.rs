@@ -152,7 +152,7 @@ pub(crate) fn end_submessage(out: &mut [u8], at: usize, more: usize) {
         .saturating_sub(at)
         .saturating_sub(SubmessageHeader::SIZE_BYTES);
     let length = u16::try_from(written.saturating_add(more)).unwrap_or(0);
-    if let Some(field) = out.get_mut(at + 2..at + 4) {
+    if let Some(field) = out.get_mut(at..).and_then(|head| head.get_mut(2..4)) {
         field.copy_from_slice(&length.to_le_bytes());
     }
 }

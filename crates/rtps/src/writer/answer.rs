@@ -3,6 +3,7 @@
 
 use super::{TIMER_REPAIR, Writer};
 use crate::id::GuidPrefix;
+use crate::stats::Tally;
 use crate::time::Instant;
 use crate::wire::{AckNack, NackFrag};
 
@@ -18,14 +19,14 @@ impl Writer {
             .iter_mut()
             .find(|reader| reader.guid == guid && reader.reliable)
         else {
-            self.stats.unknown_readers += 1;
+            self.stats.unknown_readers.tally();
             return;
         };
         if !reader.accepts_acknack(now, acknack.count) {
-            self.stats.duplicates += 1;
+            self.stats.duplicates.tally();
             return;
         }
-        self.stats.acknacks += 1;
+        self.stats.acknacks.tally();
         let is_first = reader.note_answer(acknack);
         if is_first {
             // Now it may be told of what has been written meanwhile.
@@ -56,7 +57,7 @@ impl Writer {
         if reader.has_requests() {
             reader.repair_at = now.max(reader.served_at.after(suppression));
             if reader.repair_at > now {
-                self.stats.suppressed += 1;
+                self.stats.suppressed.tally();
             }
             self.timers.set_no_later(TIMER_REPAIR, reader.repair_at);
             self.has_debts = true;
@@ -81,14 +82,14 @@ impl Writer {
             .iter_mut()
             .find(|reader| reader.guid == guid && reader.reliable)
         else {
-            self.stats.unknown_readers += 1;
+            self.stats.unknown_readers.tally();
             return;
         };
         if !reader.accepts_nack_frag(now, nack.count) {
-            self.stats.duplicates += 1;
+            self.stats.duplicates.tally();
             return;
         }
-        self.stats.nack_frags += 1;
+        self.stats.nack_frags.tally();
         if nack.sequence.0 >= end || nack.state.is_empty() || fault!("nack-frag-ignored") {
             return;
         }

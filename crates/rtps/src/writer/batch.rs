@@ -13,6 +13,7 @@ use super::{TIMER_BATCH, Writer};
 use crate::history::Change;
 use crate::outbox::Outbox;
 use crate::seq::SequenceNumber;
+use crate::stats::Tally;
 use crate::time::{Duration, Instant};
 use crate::wire::Gap;
 
@@ -78,7 +79,7 @@ impl Writer {
         if batch.samples == 0 {
             self.timers.set(TIMER_BATCH, now.after(batch.budget));
         }
-        batch.samples += 1;
+        batch.samples = batch.samples.saturating_add(1);
         batch.bytes = batch.bytes.saturating_add(bytes);
         if newest.is_end()
             || !is_small(newest)
@@ -112,7 +113,7 @@ impl Writer {
                 return Some(false);
             }
             self.push_batch_to(number, now, out, left);
-            self.cursor.group += 1;
+            self.cursor.group.tally();
         }
         self.cursor = Cursor::at(self.cursor.batch.saturating_add(1));
         if self.reliable_readers == 0 || self.filtered_readers > 0 {
@@ -163,7 +164,9 @@ impl Writer {
         let mut message = out.begin(writer.prefix, &group.route.locators, usize::from(u16::MAX));
         message.info_destination(group.prefix);
         if let Some(heartbeat) = &prelude {
-            stats.heartbeats += u64::from(message.heartbeat(heartbeat));
+            stats
+                .heartbeats
+                .tally_by(u64::from(message.heartbeat(heartbeat)));
         }
         let mut sent = 0;
         for number in number..=end {
@@ -177,18 +180,20 @@ impl Writer {
             if let Some(run) = group.skipped.take() {
                 let (first, last) = (SequenceNumber(run.first), SequenceNumber(run.last));
                 message.gap(&Gap::range(reader, writer.entity, first, last));
-                stats.gaps += 1;
+                stats.gaps.tally();
             }
             message.info_timestamp(change.source_timestamp);
             add_data(&mut message, writer.entity, reader, change);
-            sent += 1;
+            sent.tally();
         }
         if sent == 0 {
             return;
         }
-        stats.samples_sent += sent;
+        stats.samples_sent.tally_by(sent);
         if let Some(heartbeat) = heartbeat.filter(|_| group.reliable > 0) {
-            stats.heartbeats += u64::from(message.heartbeat(&heartbeat));
+            stats
+                .heartbeats
+                .tally_by(u64::from(message.heartbeat(&heartbeat)));
         }
         left.finish(message, stats);
     }

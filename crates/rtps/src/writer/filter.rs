@@ -19,6 +19,7 @@ use crate::content_filter::{ContentFilter, Filtering, Results};
 use crate::history::{Change, ChangeKind};
 use crate::id::Guid;
 use crate::seq::SequenceNumber;
+use crate::stats::Tally;
 
 impl Writer {
     /// A matched reader announced another filter, or none.
@@ -60,7 +61,7 @@ impl Writer {
                 unwanted_by.push(reader.guid);
             }
         }
-        self.stats.filtered += unwanted_by.len() as u64;
+        self.stats.filtered.tally_by(unwanted_by.len() as u64);
         Some(Box::new(Filtering {
             results: results.to_bytes(),
             unwanted_by,
@@ -106,11 +107,11 @@ impl Writer {
             }
             let is_judged = change.kind == ChangeKind::Alive && change.mark.is_none();
             if is_judged && !filter.passes(&change.payload) {
-                self.stats.filtered += 1;
+                self.stats.filtered.tally();
                 change.keep_from(reader);
                 continue;
             }
-            samples += usize::from(!change.is_end());
+            samples.tally_by(usize::from(!change.is_end()));
             let (_, last) = wanted.unwrap_or((0, change.sequence.0));
             wanted = Some((change.sequence.0, last));
         }

@@ -9,6 +9,7 @@ use crate::id::{EntityId, Guid, GuidPrefix, VendorId};
 use crate::interval::Run;
 use crate::locator::Route;
 use crate::qos::{self, Durability, Reliability};
+use crate::stats::Tally;
 use crate::time::Instant;
 
 impl Writer {
@@ -38,7 +39,8 @@ impl Writer {
                 qos::History::KeepLast(depth)
                     if config.vendor == VendorId::PTEROS && !config.guid.entity.is_keyed() =>
                 {
-                    let depth = depth - u32::from(depth > 1 && fault!("late-joiner-gets-too-few"));
+                    let depth = depth
+                        .saturating_sub(u32::from(depth > 1 && fault!("late-joiner-gets-too-few")));
                     usize::try_from(depth.max(1)).unwrap_or(usize::MAX)
                 }
                 _ => usize::MAX,
@@ -126,7 +128,7 @@ impl Writer {
             return at;
         }
         self.groups.push(group);
-        self.groups.len() - 1
+        self.groups.len().saturating_sub(1)
     }
 
     /// Brings what groups know of their readers up to date.
@@ -144,24 +146,24 @@ impl Writer {
             let Some(group) = self.groups.get_mut(reader.group) else {
                 continue;
             };
-            group.readers += 1;
+            group.readers.tally();
             group.sole = if group.readers == 1 {
                 reader.guid.entity
             } else {
                 EntityId::UNKNOWN
             };
-            group.reliable += usize::from(reader.reliable);
-            group.unheard += usize::from(reader.is_unheard());
+            group.reliable.tally_by(reader.reliable.into());
+            group.unheard.tally_by(reader.is_unheard().into());
             group.start = group.start.min(reader.start);
             group.hears_ends |= reader.hears_ends;
-            self.reliable_readers += usize::from(reader.reliable);
+            self.reliable_readers.tally_by(reader.reliable.into());
         }
         let readers = &self.readers;
         for (at, group) in self.groups.iter_mut().enumerate() {
             let here = || readers.iter().filter(move |r| r.group == at && r.reliable);
             let is_silent = here().all(|reader| reader.is_unheard() && reader.begins_now);
             group.silence = match is_silent {
-                true => here().map(|reader| reader.start - 1).min(),
+                true => here().map(|reader| reader.start.saturating_sub(1)).min(),
                 false => None,
             };
         }

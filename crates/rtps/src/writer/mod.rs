@@ -40,6 +40,7 @@ use crate::id::Guid;
 use crate::pace::Pace;
 use crate::qos::{self, Durability, EndpointQos, Liveliness};
 use crate::seq::SequenceNumber;
+use crate::stats::Tally;
 use crate::stats::WriterStats;
 use crate::time::{Duration, Instant};
 use crate::timer::Timers;
@@ -314,12 +315,12 @@ impl Writer {
         let bytes = change.payload.len();
         let bytes_max = self.config.limits.sample_bytes_max;
         if bytes > bytes_max || u32::try_from(bytes).is_err() {
-            self.stats.blocked += 1;
+            self.stats.blocked.tally();
             return Err(WriteError::TooLarge { bytes, bytes_max });
         }
         let filtering = self.judge(&change);
         if self.is_for_nobody(filtering.as_deref()) {
-            self.stats.written += 1;
+            self.stats.written.tally();
             return Ok(self.skip(now));
         }
         let keeps = self.keeps_for_late_joiners() || !self.readers.is_empty();
@@ -332,7 +333,7 @@ impl Writer {
             if change.restored.is_none() {
                 self.note_life(now);
             }
-            self.stats.written += 1;
+            self.stats.written.tally();
         }
         self.last = self.last.next();
         let sequence = self.last;
@@ -469,7 +470,7 @@ impl Writer {
             self.timers.set_no_later(TIMER_HEARTBEAT, now);
         }
         self.blocked = true;
-        self.stats.blocked += 1;
+        self.stats.blocked.tally();
         Err(WriteError::WouldBlock {
             samples,
             samples_max,
@@ -485,7 +486,7 @@ impl Writer {
             .find(sequence)
             .is_none_or(|change| self.is_settled(change));
         if !settled {
-            self.stats.overwritten += 1;
+            self.stats.overwritten.tally();
             if !self.note_unsent(sequence) && !fault!("overwritten-not-told") {
                 self.lost_through = self.lost_through.max(sequence.0);
             }
@@ -601,7 +602,7 @@ impl Writer {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.clock = now;
         if self.timers.take_due(TIMER_DEADLINE, now) {
-            self.deadlines_missed += 1;
+            self.deadlines_missed.tally();
             let total = self.deadlines_missed;
             self.events
                 .push_or_drop_oldest(WriterEvent::DeadlineMissed { total });
@@ -612,7 +613,7 @@ impl Writer {
         }
         if self.timers.take_due(TIMER_LIVELINESS, now) && !self.lease_lost {
             self.lease_lost = true;
-            self.leases_lost += 1;
+            self.leases_lost.tally();
             let total = self.leases_lost;
             self.events
                 .push_or_drop_oldest(WriterEvent::LivelinessLost { total });
@@ -641,7 +642,7 @@ impl Writer {
                 break;
             }
             self.history.pop_first();
-            self.stats.expired += 1;
+            self.stats.expired.tally();
         }
         self.prune();
     }

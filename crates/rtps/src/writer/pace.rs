@@ -15,6 +15,7 @@ use super::parcel::Left;
 use super::proxy::Group;
 use crate::outbox::Outbox;
 use crate::seq::SequenceNumber;
+use crate::stats::Tally;
 use crate::time::Instant;
 
 impl Writer {
@@ -73,7 +74,7 @@ impl Writer {
     /// Notes that a change goes before it was sent, if that is so.
     pub(super) fn note_unsent(&mut self, sequence: SequenceNumber) -> bool {
         let is_unsent = self.is_unsent(sequence);
-        self.stats.replaced_unsent += u64::from(is_unsent);
+        self.stats.replaced_unsent.tally_by(u64::from(is_unsent));
         is_unsent
     }
 

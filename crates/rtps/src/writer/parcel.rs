@@ -8,6 +8,7 @@ use crate::id::{EntityId, Guid};
 use crate::interval::Run;
 use crate::outbox::{MessageBuilder, Outbox};
 use crate::seq::{FragmentNumber, SequenceNumber};
+use crate::stats::Tally;
 use crate::stats::WriterStats;
 use crate::wire::{DataFragHead, DataHead, Gap, Heartbeat, InlineQosHead, StatusInfo};
 
@@ -37,7 +38,7 @@ impl Left {
         self.bytes = self.bytes.saturating_sub(message.size_bytes());
         if message.finish() {
             self.datagrams = self.datagrams.saturating_sub(1);
-            stats.datagrams += 1;
+            stats.datagrams.tally();
         }
     }
 }
@@ -76,7 +77,14 @@ impl Parcel<'_> {
             if left.is_over(out) {
                 return Some(index);
             }
-            self.send_fragment(change, index, index + 1 == total, out, left, stats);
+            self.send_fragment(
+                change,
+                index,
+                index.saturating_add(1) == total,
+                out,
+                left,
+                stats,
+            );
         }
         None
     }
@@ -96,7 +104,10 @@ impl Parcel<'_> {
                 self.reader,
                 self.writer.entity,
                 SequenceNumber(run.first),
-                SequenceNumber(run.last + i64::from(fault!("gap-covers-the-next"))),
+                SequenceNumber(
+                    run.last
+                        .saturating_add(fault!("gap-covers-the-next").into()),
+                ),
             ));
         }
         message.info_timestamp(change.source_timestamp);
@@ -107,7 +118,7 @@ impl Parcel<'_> {
         if let Some(heartbeat) = &self.heartbeat
             && message.heartbeat(heartbeat)
         {
-            stats.heartbeats += 1;
+            stats.heartbeats.tally();
         }
         left.finish(message, stats);
     }
@@ -146,7 +157,7 @@ impl Parcel<'_> {
             reader: self.reader,
             writer: self.writer.entity,
             sequence: change.sequence,
-            first_fragment: FragmentNumber(index + 1),
+            first_fragment: FragmentNumber(index.saturating_add(1)),
             fragment_count: 1,
             fragment_size: change.fragment_size,
             sample_size: u32::try_from(change.payload.len()).unwrap_or(u32::MAX),

@@ -133,14 +133,14 @@ impl ReaderProxy {
     /// Whether it has yet to acknowledge something.
     pub fn owes_ack(&self, shared: i64) -> bool {
         let early = i64::from(fault!("acknowledged-one-too-early"));
-        self.reliable && self.acked + early <= self.last_relevant(shared)
+        self.reliable && self.acked.saturating_add(early) <= self.last_relevant(shared)
     }
 
     /// Whether it has yet to acknowledge this number.
     pub fn needs(&self, number: i64) -> bool {
         let early = i64::from(fault!("sample-dropped-too-early"));
         let waits = self.reliable || fault!("best-effort-reader-waited-for");
-        waits && self.acked + early <= number
+        waits && self.acked.saturating_add(early) <= number
     }
 
     /// Whether something is to be sent again.

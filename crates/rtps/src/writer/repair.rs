@@ -6,6 +6,7 @@ use super::parcel::{Left, Parcel, fragments_total};
 use crate::interval::Run;
 use crate::outbox::Outbox;
 use crate::seq::SequenceNumber;
+use crate::stats::Tally;
 use crate::time::Instant;
 use crate::wire::{FragmentSet, Gap, SequenceSet};
 
@@ -95,7 +96,7 @@ impl Writer {
                 }
                 None => {
                     let end = match next {
-                        Some(change) if change.sequence == sequence => number + 1,
+                        Some(change) if change.sequence == sequence => number.saturating_add(1),
                         Some(change) => change.sequence.0.min(self.cursor.number),
                         None => self.cursor.number,
                     };
@@ -125,7 +126,7 @@ impl Writer {
             message.info_destination(group.prefix);
             message.gap(&gap);
             left.finish(message, &mut self.stats);
-            self.stats.gaps += 1;
+            self.stats.gaps.tally();
         }
         wanted
     }
@@ -166,7 +167,7 @@ impl Writer {
             false => next.unwrap_or(0),
         };
         if next.is_none() {
-            self.stats.samples_resent += 1;
+            self.stats.samples_resent.tally();
         }
         next.is_none()
     }
@@ -205,9 +206,11 @@ impl Writer {
                         return false;
                     }
                     crate::fault::step();
-                    let index = number.0 - u32::from(!fault!("wrong-piece-repaired"));
+                    let index = number
+                        .0
+                        .saturating_sub(u32::from(!fault!("wrong-piece-repaired")));
                     parcel.send_fragment(change, index, false, out, left, &mut self.stats);
-                    self.stats.fragments_resent += 1;
+                    self.stats.fragments_resent.tally();
                 }
             }
             reader.fragments.pop();
@@ -233,7 +236,7 @@ impl Writer {
             let end = number.unwrap_or(run.last.saturating_add(1));
             let gap = (reader.filter.is_some() && run.first < end).then(|| Run {
                 first: run.first,
-                last: end - 1,
+                last: end.saturating_sub(1),
             });
             let is_through = match number {
                 Some(number) => self.resend(at, SequenceNumber(number), gap, out, left),
@@ -246,7 +249,7 @@ impl Writer {
                 reader.replay = number
                     .filter(|number| *number < run.last)
                     .map(|number| Run {
-                        first: number + 1,
+                        first: number.saturating_add(1),
                         last: run.last,
                     });
             }
@@ -276,7 +279,7 @@ impl Writer {
                 SequenceNumber(run.last),
             ));
             left.finish(message, &mut self.stats);
-            self.stats.gaps += 1;
+            self.stats.gaps.tally();
         }
         true
     }

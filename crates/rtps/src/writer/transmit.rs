@@ -12,6 +12,7 @@ use crate::id::EntityId;
 use crate::interval::Run;
 use crate::outbox::Outbox;
 use crate::seq::SequenceNumber;
+use crate::stats::Tally;
 use crate::time::Instant;
 use crate::wire::{Gap, Heartbeat};
 
@@ -86,7 +87,7 @@ impl Writer {
                     .filter(|_| prelude.is_none());
                 let Some(next) = self.push_to(at, number, now, (prelude, heartbeat), out, left)
                 else {
-                    self.cursor.group += 1;
+                    self.cursor.group.tally();
                     self.cursor.fragment = 0;
                     continue;
                 };
@@ -112,7 +113,7 @@ impl Writer {
             if first < number {
                 for group in &mut self.groups {
                     group.skip(first);
-                    group.skip(number - 1);
+                    group.skip(number.saturating_sub(1));
                 }
             }
             self.cursor = Cursor::at(number);
@@ -202,15 +203,19 @@ impl Writer {
             heartbeat: heartbeat.filter(|_| reliable && !fault!("no-heartbeat-along")),
         };
         let next = parcel.send(change, from, out, left, &mut self.stats);
-        self.stats.gaps += u64::from(gap.is_some());
-        self.stats.heartbeats += u64::from(prelude.is_some() && from == 0);
+        self.stats.gaps.tally_by(u64::from(gap.is_some()));
+        self.stats
+            .heartbeats
+            .tally_by(u64::from(prelude.is_some() && from == 0));
         group.skipped = None;
         if next.is_none() {
-            self.stats.samples_sent += 1;
+            self.stats.samples_sent.tally();
         }
-        let sent = next.unwrap_or_else(|| fragments_total(change)) - from;
+        let sent = next
+            .unwrap_or_else(|| fragments_total(change))
+            .saturating_sub(from);
         if fragments_total(change) > 1 {
-            self.stats.fragments_sent += u64::from(sent);
+            self.stats.fragments_sent.tally_by(u64::from(sent));
         }
         next
     }
@@ -220,7 +225,8 @@ impl Writer {
     /// that reader knew the writer. See [`Group::last_to_name`].
     pub(super) fn prelude(&mut self, at: usize, number: i64) -> Option<Heartbeat> {
         let unheard = self.groups.get(at).is_some_and(|group| group.unheard > 0);
-        (unheard && self.cursor.fragment == 0).then(|| self.heartbeat(at, false, number - 1))
+        (unheard && self.cursor.fragment == 0)
+            .then(|| self.heartbeat(at, false, number.saturating_sub(1)))
     }
 
     /// A heartbeat for a group, naming everything up to `last`.
@@ -249,12 +255,15 @@ impl Writer {
         self.heartbeat_count = self.heartbeat_count.wrapping_add(1);
         let last = last.max(self.lost_through);
         let first = self.lost_through.saturating_add(1).max(start);
-        let first = first + i64::from(fault!("heartbeat-begins-too-high"));
+        let first = first.saturating_add(fault!("heartbeat-begins-too-high").into());
         Heartbeat {
             reader,
             writer: self.config.guid.entity,
             first: SequenceNumber(first.min(last.saturating_add(1)).max(1)),
-            last: SequenceNumber((last - i64::from(fault!("heartbeat-ends-too-low"))).max(0)),
+            last: SequenceNumber(
+                last.saturating_sub(fault!("heartbeat-ends-too-low").into())
+                    .max(0),
+            ),
             count: self.heartbeat_count,
             is_final,
             liveliness: false,
@@ -316,7 +325,7 @@ impl Writer {
                 .is_none_or(|group| group.readers == 1);
             let gap = (start > 1 && reader.acked == start && !is_alone).then(|| Run {
                 first: 1,
-                last: start - 1,
+                last: start.saturating_sub(1),
             });
             let last = match self.groups.get(group) {
                 Some(group) => group.last_to_name(pushed),
@@ -360,11 +369,11 @@ impl Writer {
                 SequenceNumber(run.first),
                 SequenceNumber(run.last),
             ));
-            self.stats.gaps += 1;
+            self.stats.gaps.tally();
         }
         message.heartbeat(heartbeat);
         left.finish(message, &mut self.stats);
-        self.stats.heartbeats += 1;
+        self.stats.heartbeats.tally();
         true
     }
 }

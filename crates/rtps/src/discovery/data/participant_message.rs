@@ -90,7 +90,7 @@ impl ParticipantMessageData {
 
     /// The payload, encapsulation included.
     pub fn encode(&self) -> Bytes {
-        let mut out = Vec::with_capacity(24 + self.data.len());
+        let mut out = Vec::with_capacity(self.data.len().saturating_add(24));
         out.extend_from_slice(&CDR_LE.to_be_bytes());
         out.extend_from_slice(&[0, 0]);
         out.extend_from_slice(&self.prefix.0);

@@ -20,7 +20,7 @@ pub(super) fn string_bytes<'a>(at: &mut Cursor<'a>) -> Result<&'a [u8], WireErro
 }
 
 fn skip_padding(at: &mut Cursor<'_>, length: usize) {
-    let padding = length.next_multiple_of(4) - length;
+    let padding = length.wrapping_neg() & 3;
     let _ = at.bytes(padding.min(at.rest().len()));
 }
 
@@ -116,8 +116,8 @@ pub(super) fn put_string(out: &mut Vec<u8>, value: &str) {
     let length = value.len().saturating_add(1);
     put_u32(out, u32::try_from(length).unwrap_or(u32::MAX));
     out.extend_from_slice(value.as_bytes());
-    let padding = length.next_multiple_of(4) - length;
-    out.resize(out.len().saturating_add(1 + padding), 0);
+    let padding = length.wrapping_neg() & 3;
+    out.resize(out.len().saturating_add(padding.saturating_add(1)), 0);
 }
 
 pub(super) fn write_string(out: &mut Vec<u8>, id: u16, value: &str) {
