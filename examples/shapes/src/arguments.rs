@@ -95,9 +95,12 @@ pub struct Arguments {
     /// Topic name
     #[arg(short)]
     pub topic: String,
-    /// Color to publish; BLUE by default
+    /// Color to publish, BLUE by default; the only one to subscribe
     #[arg(short)]
     pub color: Option<String>,
+    /// Content filter, for example "shapesize > 20 AND color = 'RED'"
+    #[arg(long, value_name = "EXPRESSION", requires = "subscribe", conflicts_with = "color")]
+    pub cft: Option<String>,
     /// Partition; may be given several times
     #[arg(short)]
     pub partition: Vec<String>,

@@ -16,7 +16,12 @@ pub fn run(node: &Node, arguments: &Arguments, profile: &QosProfile) -> anyhow::
     let mut readers = Vec::new();
     for topic in topics(arguments) {
         println!("Create topic: {topic}");
-        let options = SubscriptionOptions::<ShapeType>::new(profile);
+        let mut options = SubscriptionOptions::<ShapeType>::new(profile);
+        if let Some(color) = &arguments.color {
+            options = options.content_filter("color = %0", [format!("'{color}'")]);
+        } else if let Some(expression) = &arguments.cft {
+            options = options.content_filter(expression, []);
+        }
         readers.push((
             topic.clone(),
             node.create_subscription_with(&topic, options)?,

@@ -39,6 +39,8 @@ pub struct Decoder<'a> {
     depth: u8,
     /// Memory that members missing in inner structures may still take.
     missing_bytes_left: usize,
+    /// Members were missing at the end of some structure.
+    filled_in: bool,
 }
 
 /// Which structures have their size before them (DHEADER).
@@ -94,6 +96,7 @@ impl<'a> Decoder<'a> {
             padding: header.padding,
             depth: 0,
             missing_bytes_left: MISSING_BYTES_MAX,
+            filled_in: false,
         }
     }
 
@@ -101,6 +104,12 @@ impl<'a> Decoder<'a> {
     pub fn undelimited(mut self) -> Self {
         self.delimits = Delimits::Nothing;
         self
+    }
+
+    /// Whether everything was read and nothing had to be filled in.
+    pub(crate) fn is_exact(&self) -> bool {
+        let left = self.remaining().saturating_sub(usize::from(self.padding));
+        left == 0 && !self.filled_in
     }
 
     /// Bytes consumed since the end of the header.
@@ -174,6 +183,7 @@ impl<'a> Decoder<'a> {
         if self.remaining() > padding {
             return Ok(true);
         }
+        self.filled_in = true;
         if !is_outermost {
             let left = self.missing_bytes_left.checked_sub(missing_bytes);
             self.missing_bytes_left = left.ok_or(DecodeError::TooMuchMissing {

@@ -94,6 +94,11 @@ impl<'a> Encoder<'a> {
         self
     }
 
+    /// As [`Encoder::undelimited`], from here on.
+    pub(crate) fn undelimit(&mut self) {
+        self.delimits = false;
+    }
+
     /// Bytes written so far, or that would have been.
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "a measure, not a container")]

@@ -5,7 +5,7 @@ use super::message::DynamicMessage;
 use super::types::{DynamicField, DynamicType, Element, Shape};
 use super::value::Value;
 use crate::cdr::{DecodeError, Decoder, Encapsulation, Encoder, Representation, to_payload};
-use crate::key::{KeyHash, KeyOf, KeyReader, hash_decoder, hash_of};
+use crate::key::{KeyHash, KeyOf, KeyReader, hash_decoder, hash_of, read_key};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -57,7 +57,7 @@ impl DynamicMessage {
         if !ty.is_keyed() {
             return Ok(Self::new(ty));
         }
-        Self::decode_key(ty, &mut Decoder::from_payload(payload)?)
+        read_key(payload, |input| Self::decode_key(ty, input))
     }
 
     fn encode_key(&self, out: &mut Encoder<'_>) {

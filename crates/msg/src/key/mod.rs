@@ -89,6 +89,10 @@ pub fn key_hash<T: Message>(value: &T) -> KeyHash {
 }
 
 /// The key of `value` alone, as a payload: header, key members, padding.
+///
+/// The header is that of the type, but in XCDR2 no structure has its size
+/// before it. XTypes asks for the sizes of appendable ones; Cyclone DDS, which
+/// looks at no key hash, writes none and understands nothing else.
 pub fn key_payload<T: Message>(value: &T, representation: Representation) -> Vec<u8> {
     let key = KeyOf {
         encode: |out: &mut Encoder<'_>| value.encode_key(out),
@@ -100,7 +104,7 @@ pub fn key_payload<T: Message>(value: &T, representation: Representation) -> Vec
 /// Reads what [`key_payload`] wrote, or another stack's: a value with its key
 /// members filled in and defaults elsewhere.
 pub fn from_key_payload<T: Message>(payload: &[u8]) -> Result<T, DecodeError> {
-    T::decode_key(&mut Decoder::from_payload(payload)?)
+    read_key(payload, T::decode_key)
 }
 
 /// The reader of this type's keys; `None` for a type without.
@@ -131,6 +135,21 @@ impl<T: Message> KeyReader for Typed<T> {
     }
 }
 
+/// Reads a key that travels alone, with sizes of appendable structures or
+/// without. With sizes it is only if that explains every byte.
+pub(crate) fn read_key<V>(
+    payload: &[u8],
+    decode: impl Fn(&mut Decoder<'_>) -> Result<V, DecodeError>,
+) -> Result<V, DecodeError> {
+    let mut input = Decoder::from_payload(payload)?;
+    let value = decode(&mut input);
+    let sizes_fit = value.is_ok() && input.is_exact();
+    if input.representation() == Representation::Xcdr1 || sizes_fit {
+        return value;
+    }
+    decode(&mut Decoder::from_payload(payload)?.undelimited()).or(value)
+}
+
 pub(crate) fn hash_of(bytes_max: usize, encode: impl Fn(&mut Encoder<'_>)) -> KeyHash {
     let mut key = Vec::new();
     encode(&mut Encoder::to_vec(&mut key, Representation::Xcdr2, Endian::Big).undelimited());
@@ -151,6 +170,7 @@ pub(crate) struct KeyOf<F> {
 
 impl<F: Fn(&mut Encoder<'_>)> Encode for KeyOf<F> {
     fn encode(&self, out: &mut Encoder<'_>) {
+        out.undelimit();
         (self.encode)(out);
     }
 

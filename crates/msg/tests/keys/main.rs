@@ -7,7 +7,7 @@ use keyed::msg::{
     Wrapped,
 };
 use pteros_interfaces::dds_shapes::msg::ShapeType;
-use pteros_msg::cdr::DecodeError;
+use pteros_msg::cdr::{DecodeError, Encoder, Endian};
 use pteros_msg::dynamic::{DynamicMessage, DynamicType};
 use pteros_msg::key::{from_key_payload, key_hash, key_payload, key_reader};
 use pteros_msg::{KeyHash, Message, Representation, from_payload, to_payload};
@@ -66,10 +66,13 @@ fn has_bytes<T: Message>(value: &T, samples: [&str; 2], keys: [&str; 2]) {
         let (sample, key) = (hex(sample), hex(key));
         assert_eq!(unpadded(to_payload(value, representation)), sample);
         assert_eq!(from_payload::<T>(&sample).as_ref(), Ok(value));
-        assert_eq!(unpadded(key_payload(value, representation)), key);
+        // We leave the sizes out of keys, as Cyclone's C library does.
+        let ours = key_payload(value, representation);
+        assert_eq!(unsized_key(&key, value), unpadded(ours.clone()));
+        assert_eq!(from_key_payload::<T>(&ours), from_key_payload(&key));
         let dynamic = DynamicMessage::from_payload(&ty, &sample).unwrap();
         assert_eq!(unpadded(dynamic.to_payload(representation)), sample);
-        assert_eq!(unpadded(dynamic.key_payload(representation)), key);
+        assert_eq!(dynamic.key_payload(representation), ours);
         assert_eq!(dynamic.key_hash(), key_hash(value));
 
         let alone = from_key_payload::<T>(&key).unwrap();
@@ -79,9 +82,24 @@ fn has_bytes<T: Message>(value: &T, samples: [&str; 2], keys: [&str; 2]) {
         for reader in &readers {
             assert_eq!(reader.of_sample(&sample), Ok(key_hash(value)));
             assert_eq!(reader.of_key(&key), Ok(key_hash(value)));
-            assert_eq!(reader.key_of(&sample).map(unpadded).as_ref(), Ok(&key));
+            assert_eq!(reader.of_key(&ours), Ok(key_hash(value)));
+            assert_eq!(reader.key_of(&sample).as_ref(), Ok(&ours));
         }
     }
+}
+
+/// The key without sizes of structures: the bytes that enter its hash, in
+/// little endian order.
+fn unsized_key<T: Message>(sized: &[u8], value: &T) -> Vec<u8> {
+    if sized[1] < 6 {
+        return sized.to_vec();
+    }
+    let mut key = sized[..4].to_vec();
+    let mut body = Vec::new();
+    let mut out = Encoder::to_vec(&mut body, Representation::Xcdr2, Endian::Little).undelimited();
+    value.encode_key(&mut out);
+    key.extend(body);
+    key
 }
 
 /// Cyclone's Python leaves out the padding and its count; its C does not.
@@ -127,6 +145,16 @@ fn samples_and_keys_have_cyclones_bytes() {
         ],
     );
     hash_is(&fixed, "00000001000000000000000200000000");
+}
+
+#[test]
+fn a_key_alone_has_no_sizes_since_cyclones_c_library_knows_none() {
+    // What Cyclone DDS 0.10.2 sends to dispose of BLUE with XCDR2.
+    let key = hex("0009000305000000424c554500000000");
+    assert_eq!(key_payload(&blue(), Representation::Xcdr2), key);
+    assert_eq!(from_key_payload::<ShapeType>(&key).unwrap().color, "BLUE");
+    let reader = key_reader::<ShapeType>().unwrap();
+    assert_eq!(reader.of_key(&key), Ok(key_hash(&blue())));
 }
 
 #[test]
