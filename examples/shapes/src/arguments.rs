@@ -99,7 +99,12 @@ pub struct Arguments {
     #[arg(short)]
     pub color: Option<String>,
     /// Content filter, for example "shapesize > 20 AND color = 'RED'"
-    #[arg(long, value_name = "EXPRESSION", requires = "subscribe", conflicts_with = "color")]
+    #[arg(
+        long,
+        value_name = "EXPRESSION",
+        requires = "subscribe",
+        conflicts_with = "color"
+    )]
     pub cft: Option<String>,
     /// Partition; may be given several times
     #[arg(short)]

@@ -20,7 +20,7 @@ pub fn run(node: &Node, arguments: &Arguments, profile: &QosProfile) -> anyhow::
         if let Some(color) = &arguments.color {
             options = options.content_filter("color = %0", [format!("'{color}'")]);
         } else if let Some(expression) = &arguments.cft {
-            options = options.content_filter(expression, []);
+            options = options.content_filter(expression, [""; 0]);
         }
         readers.push((
             topic.clone(),
