@@ -21,6 +21,7 @@
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
 
 #include "shapesPubSubTypes.h"
+#include "shapesTypeObject.h"
 
 #include "../shapes_peer.h"
 
@@ -255,6 +256,8 @@ int main(int argc, char **argv)
   qos.transport().user_transports.push_back(udp);
   auto *factory = DomainParticipantFactory::get_instance();
   auto *participant = check(factory->create_participant(uint32_t(options.domain), qos), "create a participant");
+  // Filters are judged by the type object; nothing is announced of it.
+  registershapesTypes();
   TypeSupport type(new ShapeTypePubSubType);
   type.get()->auto_fill_type_information(false);
   type.get()->auto_fill_type_object(false);

@@ -225,13 +225,15 @@ impl Workplace {
         let idl = generated.join("shapes.idl");
         fs::copy(self.sources.join("shapes.idl"), &idl)?;
         let mut generator = Command::new("fastddsgen");
-        generator.args(["-replace", "-d"]).arg(&generated).arg(&idl);
+        generator.args(["-replace", "-typeobject", "-d"]);
+        generator.arg(&generated).arg(&idl);
         run_quietly(generator.current_dir(&generated))?;
         let mut cxx = compiler("g++", "c++17", &program);
         cxx.arg("-I")
             .arg(&generated)
             .arg(self.sources.join("fastdds/shapes.cpp"));
-        cxx.args(["shapes.cxx", "shapesPubSubTypes.cxx"].map(|name| generated.join(name)));
+        let parts = ["shapes", "shapesPubSubTypes", "shapesTypeObject"];
+        cxx.args(parts.map(|name| generated.join(format!("{name}.cxx"))));
         run_quietly(cxx.args(["-lfastrtps", "-lfastcdr", "-lpthread"]))?;
         Ok(program)
     }

@@ -232,14 +232,14 @@ fn what_is_offered_must_meet_what_is_requested(stage: &Stage) {
         ("-s -1", "-s 0", "6 (OWNERSHIP)"),
         ("--liveliness a", "--liveliness t", "8 (LIVELINESS)"),
         ("--lease 9000", "--lease 5000", "8 (LIVELINESS)"),
-        (
+    ];
+    // Fast DDS 2.9 looks at none of them, or refuses the endpoint.
+    if !stage.involves(Vendor::FastDds) {
+        rows.push((
             "--destination-order r",
             "--destination-order s",
             "12 (DESTINATION_ORDER)",
-        ),
-    ];
-    // Fast DDS 2.9 looks at neither of them.
-    if !stage.involves(Vendor::FastDds) {
+        ));
         rows.push((
             "--latency-budget 500",
             "--latency-budget 100",
@@ -272,7 +272,10 @@ fn partitions_must_share_a_name(stage: &Stage) {
     let ignored = stop(stranger);
     assert!(shapes(&ignored).is_empty(), "{ignored:#?}");
     assert!(!said(&ignored, "matched"), "{ignored:#?}");
-    assert!(!said(&ignored, "incompatible"), "{ignored:#?}");
+    // Cyclone calls it incompatible; in DDS partitions are no contract.
+    if stage.subscriber != Vendor::Cyclone {
+        assert!(!said(&ignored, "incompatible"), "{ignored:#?}");
+    }
     stop(subscriber);
     stop(publisher);
 }
@@ -323,6 +326,10 @@ fn missed_deadlines_are_told_on_both_sides(stage: &Stage) {
 }
 
 fn a_time_filter_thins_out(stage: &Stage) {
+    // Neither of the others filters for its readers.
+    if stage.subscriber != Vendor::Pteros {
+        return;
+    }
     let (mut publisher, mut subscriber) =
         stage.matched("-w --write-period 50 -z 0", "--time-filter 500");
     await_shapes(&mut subscriber, 4);
@@ -390,10 +397,15 @@ fn who_is_killed_leaves_no_writers(stage: &Stage) {
         stage.matched("--liveliness t --lease 1500", "--liveliness t --lease 1500");
     await_shapes(&mut subscriber, 3);
     publisher.kill();
+    // Fast DDS 2.9 knows of the writer's end, but not of its instances'.
+    let last = match stage.subscriber {
+        Vendor::FastDds => "(alive = 0, not_alive = 1)",
+        _ => "NOT_ALIVE_NO_WRITERS_INSTANCE_STATE",
+    };
     loop {
         let line = subscriber.expect("", PATIENCE);
         assert!(!line.contains("DISPOSED"), "{line}");
-        if line.ends_with("NOT_ALIVE_NO_WRITERS_INSTANCE_STATE") {
+        if line.ends_with(last) {
             break;
         }
     }

@@ -4,7 +4,7 @@ use super::codec::{decode_field, encode_value};
 use super::message::DynamicMessage;
 use super::types::{DynamicField, DynamicType, Element, Shape};
 use super::value::Value;
-use crate::cdr::{DecodeError, Decoder, Encapsulation, Encoder, Representation, to_payload};
+use crate::cdr::{DecodeError, Decoder, Encapsulation, Encoder, Representation};
 use crate::key::{KeyHash, KeyOf, KeyReader, hash_decoder, hash_of, read_key};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -48,7 +48,7 @@ impl DynamicMessage {
             },
             extensibility: self.ty().extensibility(),
         };
-        to_payload(&key, representation)
+        key.payload(representation)
     }
 
     /// Reads a key that travels alone: a message with its key fields filled in

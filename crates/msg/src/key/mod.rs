@@ -92,13 +92,15 @@ pub fn key_hash<T: Message>(value: &T) -> KeyHash {
 ///
 /// The header is that of the type, but in XCDR2 no structure has its size
 /// before it. XTypes asks for the sizes of appendable ones; Cyclone DDS, which
-/// looks at no key hash, writes none and understands nothing else.
+/// looks at no key hash, writes none and understands nothing else. Zeros follow
+/// where it would be 16 bytes or fewer: Fast DDS takes so short a payload for
+/// the key's hash.
 pub fn key_payload<T: Message>(value: &T, representation: Representation) -> Vec<u8> {
     let key = KeyOf {
         encode: |out: &mut Encoder<'_>| value.encode_key(out),
         extensibility: T::EXTENSIBILITY,
     };
-    to_payload(&key, representation)
+    key.payload(representation)
 }
 
 /// Reads what [`key_payload`] wrote, or another stack's: a value with its key
@@ -166,6 +168,17 @@ pub(crate) fn hash_decoder(hash: &KeyHash, bytes_max: usize) -> Option<Decoder<'
 pub(crate) struct KeyOf<F> {
     pub(crate) encode: F,
     pub(crate) extensibility: Extensibility,
+}
+
+impl<F: Fn(&mut Encoder<'_>)> KeyOf<F> {
+    /// The key with a header, longer than a hash.
+    pub(crate) fn payload(&self, representation: Representation) -> Vec<u8> {
+        let mut payload = to_payload(self, representation);
+        if payload.len() <= HASH_BYTES {
+            payload.resize(HASH_BYTES + 4, 0);
+        }
+        payload
+    }
 }
 
 impl<F: Fn(&mut Encoder<'_>)> Encode for KeyOf<F> {
