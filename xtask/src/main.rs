@@ -5,6 +5,7 @@
 )]
 
 mod bench;
+mod coverage;
 #[path = "../../interop/peer.rs"]
 mod driver;
 mod fault_points;

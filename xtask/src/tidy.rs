@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::coverage;
+
 /// Lines of a file before its tests.
 const FILE_LINES_MAX: usize = 900;
 /// Lines of one function.
@@ -155,8 +157,11 @@ fn check(root: &Path) -> Result<(usize, Vec<Finding>)> {
             continue;
         };
         files += 1;
-        let name = path.strip_prefix(root).unwrap_or(&path);
-        findings.extend(check_file(&name.to_string_lossy(), &text));
+        let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy();
+        findings.extend(check_file(&name, &text));
+        if name == coverage::DOCUMENT {
+            findings.extend(coverage::check(root, &text));
+        }
     }
     Ok((files, findings))
 }

@@ -1,0 +1,139 @@
+//! Keeps `docs/spec-coverage.md` from rotting: every path it names exists, every
+//! test it names is one, every row shows a test or says that there is a gap.
+//!
+//! Read from the first heading on: code spans with a slash. `rtps/wire/gap.rs`
+//! lies below `crates/rtps/src/` (or `crates/rtps/`), `…/x.rs::a_test` is a test
+//! in it, `::another` one more in the file named last on the same line.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::tidy::Finding;
+
+/// The document, from the root.
+pub const DOCUMENT: &str = "docs/spec-coverage.md";
+
+/// What is wrong with the document in `text`.
+pub fn check(root: &Path, text: &str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let begin = text.lines().take_while(|line| !line.starts_with("## "));
+    let begin = begin.count();
+    for (index, line) in text.lines().enumerate().skip(begin) {
+        let mut add = |message: String| {
+            findings.push(Finding {
+                path: DOCUMENT.into(),
+                line: index + 1,
+                message,
+            });
+        };
+        let mut tests = 0;
+        let mut file: Option<PathBuf> = None;
+        for span in line.split('`').skip(1).step_by(2) {
+            let (path, test) = match span.split_once("::") {
+                Some((path, test)) => (path, Some(test)),
+                None => (span, None),
+            };
+            if path.contains('/') {
+                file = find(root, path);
+                if file.is_none() {
+                    add(format!("{path}: no such file or folder below crates/"));
+                }
+            } else if !path.is_empty() {
+                // Not a path: `EndpointEvent`.
+                continue;
+            }
+            if let (Some(test), Some(file)) = (test, &file) {
+                tests += 1;
+                if !is_test(file, test) {
+                    add(format!("{span}: no such test; name the one that shows it"));
+                }
+            }
+        }
+        if is_row(line) && tests == 0 && !line.contains("| gap") {
+            add("neither a test nor \"gap\" in the last column".into());
+        }
+    }
+    findings
+}
+
+/// A row that is neither head nor rule of its table.
+fn is_row(line: &str) -> bool {
+    line.starts_with("| ") && !line.starts_with("| clause |")
+}
+
+fn find(root: &Path, path: &str) -> Option<PathBuf> {
+    let (krate, rest) = path.split_once('/')?;
+    let krate = root.join("crates").join(krate);
+    let places = [krate.join("src").join(rest), krate.join(rest)];
+    places.into_iter().find(|place| place.exists())
+}
+
+/// Whether `file` holds that function as a test, or as a story that the
+/// `main.rs` beside it plays.
+fn is_test(file: &Path, name: &str) -> bool {
+    let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
+    let text = read(file);
+    let head = format!("fn {name}(");
+    let lines: Vec<&str> = text.lines().collect();
+    let Some(at) = lines.iter().position(|line| line.contains(&head)) else {
+        return false;
+    };
+    // Attributes stand between the mark and the function.
+    let before = lines[..at].iter().rev();
+    let attributes = before.take_while(|line| {
+        let line = line.trim();
+        !line.is_empty() && line != "}" && !line.ends_with('{')
+    });
+    if attributes.into_iter().any(|line| line.trim() == "#[test]") {
+        return true;
+    }
+    let plays = |c: char| !(c.is_alphanumeric() || c == '_');
+    let main = file.with_file_name("main.rs");
+    main != file && read(&main).split(plays).any(|word| word == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rot_is_found_and_what_is_there_is_not() {
+        let root = crate::tidy::root();
+        let document = fs::read_to_string(root.join(DOCUMENT)).unwrap();
+        let rows = document.lines().filter(|line| is_row(line)).count();
+        assert!(rows > 100, "only {rows} rows were read");
+        assert_eq!(check(&root, &document), []);
+
+        let messages = |row: &str| -> Vec<String> {
+            let text = format!("`before/the/heading.rs`\n## Part\n{row}\n");
+            let found = check(&root, &text).into_iter();
+            found.map(|finding| finding.message).collect()
+        };
+        let good = [
+            "| 8.3 | | `rtps/wire/gap.rs` | `rtps/tests/byte_tables.rs::gap` `::header` |",
+            "| 8.3 | | — | gap: not there |",
+            "| 2.2 | | | `pteros/tests/conformance/samples.rs::keep_last_keeps_the_last` |",
+            "Told as `EndpointEvent`.",
+        ];
+        for row in good {
+            assert_eq!(messages(row), [""; 0], "{row}");
+        }
+        let bad = [
+            ("| 8.3 | | `rtps/wire/gap.rs` | |", "neither a test"),
+            ("| 8.3 | | `rtps/wire/hole.rs` | gap |", "no such file"),
+            ("`rtps/tests/byte_tables.rs::hole`", "no such test"),
+            ("`rtps/tests/byte_tables.rs::gap` `::hole`", "no such test"),
+            // Functions, but of no test.
+            ("`rtps/wire/gap.rs::parse`", "no such test"),
+            (
+                "`pteros/tests/conformance/flow.rs::keep_all`",
+                "no such test",
+            ),
+        ];
+        for (row, message) in bad {
+            let found = messages(row);
+            assert_eq!(found.len(), 1, "{row}: {found:?}");
+            assert!(found[0].contains(message), "{row}: {found:?}");
+        }
+    }
+}
