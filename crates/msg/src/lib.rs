@@ -10,6 +10,7 @@
 //! - [`hash`]: RIHS01, the fingerprint of a type
 //! - [`generate`]: definitions to Rust text
 //! - [`dynamic`]: messages whose type is known at run time only; YAML, JSON, CSV
+//! - [`typeobject`]: types as other DDS vendors' tools see them
 //! - [`filter`]: which messages a reader wants, in DDS's SQL
 //!
 //! `no_std` with `alloc`. The feature `std` adds what reads text and folders.
@@ -61,6 +62,7 @@ pub mod message;
 #[allow(unsafe_code, reason = "the one file that sees numbers as bytes")]
 pub mod plain;
 pub mod schema;
+pub mod typeobject;
 
 pub use cdr::{Representation, from_payload, to_payload};
 pub use describe::Extensibility;

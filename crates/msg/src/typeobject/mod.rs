@@ -1,0 +1,170 @@
+//! Types as other DDS vendors' tools see them: XTypes 1.3 TypeObjects.
+//!
+//! [`TypeObjects`] are made from a [`TypeDescription`]: for the type and each
+//! type that it refers to a minimal object (what assignability needs) and a
+//! complete one (with names). A type is named by the hash of its object;
+//! [`TypeObjects::information`] is what discovery announces, and
+//! [`lookup`] the service that hands out objects. [`TypeDescription`]s are
+//! made from objects by [`described`].
+//!
+//! Names are those of ROS 2: `std_msgs::msg::dds_::String_` for a type, `data`
+//! for its member, as `rmw_cyclonedds` has them; its numbers of members count
+//! from 0, and `byte` and `char` are its `uint8`.
+//!
+//! XTypes 1.3 §7.3.4 (model), §7.6.3.2.1 (TypeInformation), §7.3.4.8 (hashes).
+//! All is XCDR2, little endian.
+
+mod identifier;
+mod information;
+mod kinds;
+pub mod lookup;
+mod read;
+mod structure;
+
+pub use identifier::{EquivalenceHash, Form, ObjectId, TypeIdentifier};
+pub use information::{Dependency, INFORMATION_BYTES_MAX, TypeInformation};
+pub use read::{Foreign, described};
+
+use crate::cdr::{Encapsulation, Encoder, Endian, Representation};
+use crate::describe::{IndividualTypeDescription, TypeDescription, type_id};
+use crate::message::dds_type_name;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// Structures nest at most as deep.
+const DEPTH_MAX: usize = 64;
+
+/// How everything here is written.
+const ENCODING: Encapsulation = Encapsulation::plain(Representation::Xcdr2, Endian::Little);
+
+/// A serialized TypeObject and its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeObject {
+    /// The hash of `bytes`.
+    pub id: ObjectId,
+    /// Without encapsulation header; begins with its size (DHEADER).
+    pub bytes: Arc<[u8]>,
+}
+
+/// One structure in both forms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectPair {
+    /// What assignability needs.
+    pub minimal: TypeObject,
+    /// The same with names.
+    pub complete: TypeObject,
+}
+
+impl ObjectPair {
+    /// The object of one form.
+    pub fn of(&self, form: Form) -> &TypeObject {
+        match form {
+            Form::Minimal => &self.minimal,
+            Form::Complete => &self.complete,
+        }
+    }
+}
+
+/// The objects of a type and of all types that it refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeObjects {
+    /// The type itself.
+    pub own: ObjectPair,
+    /// All types reachable from it, by name, each once.
+    pub referenced: Vec<ObjectPair>,
+}
+
+impl TypeObjects {
+    /// The objects of a described type.
+    ///
+    /// `None` where there are none: a type that is referred to is not
+    /// described or contains itself, structures nest deeper than 64, or a
+    /// bound exceeds 32 bits.
+    pub fn new(description: &TypeDescription) -> Option<Self> {
+        let mut builder = Builder {
+            described: description
+                .referenced
+                .iter()
+                .map(|ty| (ty.type_name.as_str(), ty))
+                .collect(),
+            built: BTreeMap::new(),
+        };
+        let own = builder.pair(&description.type_description, 0)?;
+        Some(Self {
+            own,
+            referenced: builder.built.into_values().collect(),
+        })
+    }
+
+    /// All objects: minimal and complete, the type's own first.
+    pub fn iter(&self) -> impl Iterator<Item = &TypeObject> {
+        core::iter::once(&self.own)
+            .chain(&self.referenced)
+            .flat_map(|pair| [&pair.minimal, &pair.complete])
+    }
+
+    /// What discovery announces: PID_TYPE_INFORMATION's value, without
+    /// encapsulation header.
+    pub fn information(&self) -> Vec<u8> {
+        information::encode(self)
+    }
+}
+
+/// Whether the type should be announced at all.
+///
+/// Cyclone DDS refuses to match types whose announced extensibilities differ,
+/// and compilers of IDL differ in their defaults; peers of an appendable type
+/// then find each other by name alone, as long as one side is silent. ROS 2's
+/// types are final everywhere.
+pub fn is_announced(description: &TypeDescription) -> bool {
+    use crate::describe::Extensibility::Final;
+    core::iter::once(&description.type_description)
+        .chain(&description.referenced)
+        .all(|ty| ty.extensibility == Final)
+}
+
+/// The name of a type in DDS.
+fn dds_name(ty: &IndividualTypeDescription) -> String {
+    match &ty.dds_name {
+        Some(name) => name.clone(),
+        None => dds_type_name(&ty.type_name),
+    }
+}
+
+struct Builder<'a> {
+    described: BTreeMap<&'a str, &'a IndividualTypeDescription>,
+    built: BTreeMap<String, ObjectPair>,
+}
+
+impl<'a> Builder<'a> {
+    fn pair(&mut self, ty: &'a IndividualTypeDescription, depth: usize) -> Option<ObjectPair> {
+        if depth > DEPTH_MAX {
+            return None;
+        }
+        for field in &ty.fields {
+            let name = field.field_type.nested_type_name.as_str();
+            if field.field_type.type_id % type_id::ARRAY != type_id::NESTED
+                || self.built.contains_key(name)
+            {
+                continue;
+            }
+            let nested = *self.described.get(name)?;
+            let pair = self.pair(nested, depth.saturating_add(1))?;
+            self.built.insert(name.into(), pair);
+        }
+        Some(ObjectPair {
+            minimal: structure::object(ty, Form::Minimal, &self.built)?,
+            complete: structure::object(ty, Form::Complete, &self.built)?,
+        })
+    }
+}
+
+/// Writes in this module's encoding, without header.
+fn written(write: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut out = Encoder::to_vec(&mut bytes, ENCODING.representation, ENCODING.endian);
+    write(&mut out);
+    bytes
+}
