@@ -11,7 +11,7 @@ use pteros_rmw::env::Env;
 use pteros_rmw::flow::FlowController;
 use pteros_rmw::names::validate_enclave;
 use pteros_rmw::udp::SystemEnv;
-use pteros_rmw::{Core, CoreCounts, CoreOptions, StoreOptions};
+use pteros_rmw::{Core, CoreCounts, CoreOptions, Limits, StoreOptions};
 
 use crate::args::Arguments;
 use crate::error::{ContextError, NodeError};
@@ -67,6 +67,9 @@ pub struct ContextOptions {
     /// unless set. Beyond it a store that keeps the last samples drops its
     /// oldest, one that keeps all takes no new one and says so.
     pub store_bytes_max: Option<u64>,
+    /// What peers can make this context keep and do, and what happens beyond;
+    /// the defaults suit robots of some hundred participants.
+    pub limits: Limits,
 }
 
 impl ContextOptions {
@@ -248,6 +251,7 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
         .unwrap_or_else(|| "/".into());
     validate_enclave(&enclave)?;
     FlowController::validate(&options.flow_controllers)?;
+    options.limits.validate()?;
     let (receive_bytes, send_bytes) = default.buffer_bytes;
     let store_bytes = options.store_bytes_max.or(config.store_bytes);
     Ok(CoreOptions {
@@ -277,6 +281,7 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
         enclave,
         lease: options.lease.map_or(default.lease, Into::into),
         flow_controllers: options.flow_controllers.clone(),
+        limits: options.limits,
     })
 }
 

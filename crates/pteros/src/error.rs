@@ -5,6 +5,7 @@ use std::time::Duration;
 use pteros_rmw::config::{ConfigError, DOMAIN_ID_MAX, LEASE_MIN};
 use pteros_rmw::error::{EndpointError, OpenError};
 use pteros_rmw::flow::FlowError;
+use pteros_rmw::limits::LimitError;
 use pteros_rmw::names::NameError;
 use pteros_rmw::qos::QosError;
 use thiserror::Error;
@@ -47,6 +48,10 @@ pub enum ContextError {
     /// The flow controllers do not go together.
     #[error(transparent)]
     Flow(#[from] FlowError),
+    /// [`ContextOptions::limits`](crate::ContextOptions::limits) has a limit that
+    /// cannot be kept.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
     /// The sockets could not be opened.
     #[error(transparent)]
     Open(#[from] OpenError),

@@ -51,6 +51,7 @@ pub use pteros_rmw::content_filter::FilterSpec as ContentFilter;
 pub use pteros_rmw::error::{EndpointError, FilterProblem, GroupError, OpenError, PublishError};
 pub use pteros_rmw::event::EndpointEvent;
 pub use pteros_rmw::flow::{FlowController, FlowError, Pace};
+pub use pteros_rmw::limits::{LimitError, Limits};
 pub use pteros_rmw::reader::ReaderCounts;
 pub use pteros_rmw::rtps::content_filter::ContentFilterProperty;
 pub use pteros_rmw::rtps::id::{Guid, VendorId};

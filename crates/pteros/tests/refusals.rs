@@ -8,7 +8,7 @@ use pteros::env::SystemEnv;
 use pteros::interfaces::std_msgs::msg::{Int8, String as Text};
 use pteros::msg::dynamic::{DynamicMessage, DynamicType};
 use pteros::prelude::*;
-use pteros::{ContextError, OpenError};
+use pteros::{ContextError, Limits, OpenError, PublishError};
 use pteros_rmw::{Core, CoreOptions};
 
 #[test]
@@ -49,6 +49,42 @@ fn a_discovery_port_that_is_not_shared_is_named_with_the_way_out() {
     }
     drop(taken);
     open().expect("the port is free again");
+}
+
+#[test]
+fn a_limit_that_cannot_be_kept_is_named_and_one_that_can_holds() {
+    let open = |limits| {
+        Context::with_options(ContextOptions {
+            limits,
+            ..ContextOptions::local(213)
+        })
+    };
+    let said = open(Limits {
+        filter_depth: 1_000,
+        ..Limits::default()
+    });
+    let said = said.expect_err("too deep").to_string();
+    for word in ["filter_depth", "1000", "128"] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+    let context = open(Limits {
+        sample_bytes: 65_536,
+        ..Limits::default()
+    });
+    let context = context.expect("it can be kept");
+    let node = context.node("small").unwrap();
+    let latched = QosProfile::default().transient_local();
+    let publisher = node.create_publisher::<Text>("text", latched).unwrap();
+    let text = |bytes| Text {
+        data: "x".repeat(bytes),
+    };
+    publisher.publish(&text(65_000)).expect("it fits");
+    let refused = publisher.publish(&text(70_000)).unwrap_err();
+    assert!(
+        matches!(refused, PublishError::TooLarge { .. }),
+        "{refused:?}"
+    );
+    assert!(refused.to_string().contains("65536"), "{refused}");
 }
 
 #[test]

@@ -54,12 +54,15 @@ impl MessageType {
 pub(crate) struct FilterableType {
     from: MessageType,
     resolved: OnceLock<Option<DynamicType>>,
+    /// How deep filters may go.
+    depth_max: usize,
 }
 
 impl FilterableType {
-    pub(crate) fn new(from: MessageType) -> Self {
+    pub(crate) fn new(from: MessageType, depth_max: usize) -> Self {
         Self {
             from,
+            depth_max,
             resolved: OnceLock::new(),
         }
     }
@@ -88,9 +91,9 @@ pub(crate) struct LocalFilter {
 }
 
 impl LocalFilter {
-    pub(crate) fn new(ty: MessageType) -> Self {
+    pub(crate) fn new(ty: MessageType, depth_max: usize) -> Self {
         Self {
-            ty: FilterableType::new(ty),
+            ty: FilterableType::new(ty, depth_max),
             is_set: AtomicBool::new(false),
             filter: Mutex::default(),
             kept_out: AtomicU64::new(0),
@@ -128,7 +131,13 @@ impl LocalFilter {
         let Some(ty) = self.ty.get() else {
             return Err(FilterProblem::UnknownType.into());
         };
-        let made = ContentFilter::new(topic, ty, &spec.expression, &spec.parameters);
+        let made = ContentFilter::with_nesting_max(
+            topic,
+            ty,
+            &spec.expression,
+            &spec.parameters,
+            self.ty.depth_max,
+        );
         Ok(Some(made.map_err(FilterProblem::Wrong)?))
     }
 }
@@ -212,7 +221,12 @@ impl WriterEndpoint {
     /// that can be applied.
     pub(crate) fn filter_of(&self, reader: &EndpointData) -> Option<Arc<ContentFilter>> {
         let property = reader.content_filter.as_ref()?;
-        ContentFilter::of_peer(property, &self.data.topic, self.ty.get()?)
+        ContentFilter::of_peer(
+            property,
+            &self.data.topic,
+            self.ty.get()?,
+            self.ty.depth_max,
+        )
     }
 }
 

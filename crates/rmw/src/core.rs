@@ -25,6 +25,7 @@ use crate::error::OpenError;
 use crate::flow::{Flow, FlowController};
 use crate::graph::Graph;
 use crate::helper::Helper;
+use crate::limits::Limits;
 use crate::reader::ReaderEndpoint;
 use crate::ready::ReadyQueue;
 use crate::waiters::Waiters;
@@ -68,6 +69,8 @@ pub struct CoreOptions {
     pub flow_controllers: Vec<FlowController>,
     /// Where publishers of durability transient and persistent store.
     pub store: StoreOptions,
+    /// What peers can make us keep and do; see [`Limits::validate`].
+    pub limits: Limits,
 }
 
 impl Default for CoreOptions {
@@ -88,6 +91,7 @@ impl Default for CoreOptions {
             lease: Duration::from_secs(20),
             flow_controllers: Vec::new(),
             store: StoreOptions::default(),
+            limits: Limits::default(),
         }
     }
 }
@@ -187,6 +191,7 @@ impl Core {
             user_data: format!("enclave={};", options.enclave).into_bytes(),
             entity_name: Some(options.enclave.clone()),
             lease: options.lease,
+            limits: options.limits.of_participant(),
             ..ParticipantConfig::new(prefix, options.domain_id)
         };
         let now = env.now();

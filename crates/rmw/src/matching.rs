@@ -23,6 +23,7 @@ use crate::durable;
 use crate::error::{EndpointError, GroupError};
 use crate::flow::{FlowController, Place};
 use crate::instance::{Keying, Lifecycle};
+use crate::limits::Limits;
 use crate::local::has_manual_lease;
 use crate::publish::transmit;
 use crate::publisher_group::PublisherGroup;
@@ -108,6 +109,7 @@ impl Core {
             paced: place.is_some(),
             ..WriterConfig::new(guid, machine_qos(&data.qos, &keying))
         };
+        self.options.limits.bound_writer(&mut config.limits);
         let sample_bytes_max = config.limits.sample_bytes_max;
         durable::widen(&mut config, self.options.store.bytes_max);
         let events = Arc::default();
@@ -122,7 +124,7 @@ impl Core {
             (events, store),
         );
         writer.place = place;
-        writer.ty = FilterableType::new(message_type);
+        writer.ty = FilterableType::new(message_type, self.options.limits.filter_depth);
         let writer = Arc::new(writer);
         if let Some(group) = &writer.group {
             group.add(&writer)?;
@@ -162,7 +164,8 @@ impl Core {
     ) -> Result<Arc<ReaderEndpoint>, EndpointError> {
         let guid = self.new_guid(spec.keying.reader_kind())?;
         let (keying, lifecycle) = (spec.keying.clone(), spec.lifecycle);
-        let local_filter = LocalFilter::new(spec.message_type.clone());
+        let local_filter =
+            LocalFilter::new(spec.message_type.clone(), self.options.limits.filter_depth);
         let content_filter = match &spec.content_filter {
             Some(filter) => local_filter.make(&spec.topic, filter)?,
             None => None,
@@ -174,7 +177,7 @@ impl Core {
         }
         let machine = Reader::new(ReaderConfig {
             content_filter,
-            ..reader_config(guid, &machine_qos(&data.qos, &keying))
+            ..reader_config(guid, &machine_qos(&data.qos, &keying), &self.options.limits)
         });
         let reader = Arc::new(ReaderEndpoint::new(
             data,
@@ -472,8 +475,9 @@ fn machine_qos(qos: &EndpointQos, keying: &Keying) -> EndpointQos {
 
 /// A KEEP_ALL reader's own limit also bounds what waits before its queue, else
 /// a writer would be held back only after hundreds of samples more.
-fn reader_config(guid: Guid, qos: &EndpointQos) -> ReaderConfig {
+fn reader_config(guid: Guid, qos: &EndpointQos, within: &Limits) -> ReaderConfig {
     let mut config = ReaderConfig::new(guid, qos.clone());
+    within.bound_reader(&mut config.limits);
     let bounds = &qos.resource_limits;
     let bound = match guid.entity.is_keyed() {
         false => samples_max(bounds),

@@ -9,7 +9,7 @@ use core::fmt;
 
 use md5::{Digest, Md5};
 use pteros_msg::dynamic::DynamicType;
-use pteros_msg::filter::{FILTER_CLASS, Filter, FilterError};
+use pteros_msg::filter::{FILTER_CLASS, Filter, FilterError, NESTING_MAX};
 
 use crate::id::Guid;
 use crate::wire::Cursor;
@@ -95,17 +95,33 @@ impl ContentFilter {
         expression: &str,
         parameters: &[String],
     ) -> Result<Arc<Self>, FilterError> {
+        Self::with_nesting_max(topic, ty, expression, parameters, NESTING_MAX)
+    }
+
+    /// As [`ContentFilter::new`], with another limit than [`NESTING_MAX`].
+    ///
+    /// # Errors
+    /// See [`Filter::new`].
+    pub fn with_nesting_max(
+        topic: &str,
+        ty: &DynamicType,
+        expression: &str,
+        parameters: &[String],
+        nesting_max: usize,
+    ) -> Result<Arc<Self>, FilterError> {
         let property = ContentFilterProperty::new(topic, expression, parameters);
-        Self::of(property, ty)
+        Self::of(property, ty, nesting_max)
     }
 
     /// A peer's filter; `None` when it can't be applied here: another class,
-    /// another topic, no expression, or one that we do not understand. Such a
+    /// another topic, no expression, or one that we do not understand or that
+    /// goes deeper than `nesting_max`. Such a
     /// reader gets everything and filters by itself.
     pub fn of_peer(
         property: &ContentFilterProperty,
         topic: &str,
         ty: &DynamicType,
+        nesting_max: usize,
     ) -> Option<Arc<Self>> {
         let is_ours = property.class == FILTER_CLASS
             && property.related_topic == topic
@@ -113,7 +129,7 @@ impl ContentFilter {
         if !is_ours {
             return None;
         }
-        match Self::of(property.clone(), ty) {
+        match Self::of(property.clone(), ty, nesting_max) {
             Ok(filter) => Some(filter),
             Err(error) => {
                 tracing::debug!(topic, %error, "a reader's filter is not applied here");
@@ -122,8 +138,13 @@ impl ContentFilter {
         }
     }
 
-    fn of(property: ContentFilterProperty, ty: &DynamicType) -> Result<Arc<Self>, FilterError> {
-        let filter = Filter::new(ty, &property.expression, &property.parameters)?;
+    fn of(
+        property: ContentFilterProperty,
+        ty: &DynamicType,
+        nesting_max: usize,
+    ) -> Result<Arc<Self>, FilterError> {
+        let (expression, parameters) = (&property.expression, &property.parameters);
+        let filter = Filter::with_nesting_max(ty, expression, parameters, nesting_max)?;
         Ok(Arc::new(Self {
             signature: property.signature(),
             property,

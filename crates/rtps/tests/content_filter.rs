@@ -493,9 +493,12 @@ fn filters_that_cannot_be_applied_leave_everything_to_their_reader() {
     let of = |change: fn(&mut ContentFilterProperty)| {
         let mut property = good.clone();
         change(&mut property);
-        ContentFilter::of_peer(&property, "rt/n", &ty()).is_some()
+        ContentFilter::of_peer(&property, "rt/n", &ty(), 32).is_some()
     };
     assert!(of(|p| p.filtered_topic = "whatever".into()));
+    let nested = ContentFilterProperty::new("rt/n", "((n > 0))", &[]);
+    assert!(ContentFilter::of_peer(&nested, "rt/n", &ty(), 2).is_some());
+    assert!(ContentFilter::of_peer(&nested, "rt/n", &ty(), 1).is_none());
     assert!(!of(|p| p.class = "SQL99".into()));
     assert!(!of(|p| p.related_topic = "rt/m".into()));
     assert!(!of(|p| p.expression = "m > 0".into()));

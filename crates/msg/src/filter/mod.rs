@@ -93,7 +93,21 @@ impl Filter {
         expression: &str,
         parameters: &[String],
     ) -> Result<Self, FilterError> {
-        let parsed = parse::parse(expression)?;
+        Self::with_nesting_max(ty, expression, parameters, NESTING_MAX)
+    }
+
+    /// As [`Filter::new`], with another limit than [`NESTING_MAX`]. The parser's
+    /// stack grows by about a kilobyte per level.
+    ///
+    /// # Errors
+    /// As [`Filter::new`].
+    pub fn with_nesting_max(
+        ty: &DynamicType,
+        expression: &str,
+        parameters: &[String],
+        nesting_max: usize,
+    ) -> Result<Self, FilterError> {
+        let parsed = parse::parse(expression, nesting_max)?;
         let values = parse::parameters(parameters)?;
         let checked = check::check(ty, expression, &parsed, &values)?;
         Ok(Self {

@@ -4,9 +4,7 @@
 use super::lex::{
     Keyword, Lexer, Literal, Mistake, Placed, Relation, Step, Token, in_expression, quoted,
 };
-use super::{
-    EXPRESSION_BYTES_MAX, FilterError, FilterPlace, NESTING_MAX, PARAMETERS_MAX, TEXT_BYTES_MAX,
-};
+use super::{EXPRESSION_BYTES_MAX, FilterError, FilterPlace, PARAMETERS_MAX, TEXT_BYTES_MAX};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -48,7 +46,7 @@ pub(super) enum Expression {
 }
 
 /// Reads a whole expression.
-pub(super) fn parse(text: &str) -> Result<Expression, FilterError> {
+pub(super) fn parse(text: &str, nesting_max: usize) -> Result<Expression, FilterError> {
     let mistake = in_expression(text);
     if text.len() > EXPRESSION_BYTES_MAX {
         let message = format!(
@@ -59,7 +57,12 @@ pub(super) fn parse(text: &str) -> Result<Expression, FilterError> {
     }
     let mut lexer = Lexer::new(text);
     let next = lexer.next().map_err(&mistake)?;
-    let mut parser = Parser { text, lexer, next };
+    let mut parser = Parser {
+        text,
+        lexer,
+        next,
+        nesting_max,
+    };
     let whole = parser.any(0).map_err(&mistake)?;
     match parser.next.token {
         Token::End => Ok(whole),
@@ -115,6 +118,7 @@ struct Parser<'a> {
     text: &'a str,
     lexer: Lexer<'a>,
     next: Placed,
+    nesting_max: usize,
 }
 
 impl Parser<'_> {
@@ -166,10 +170,13 @@ impl Parser<'_> {
     }
 
     fn one(&mut self, depth: usize) -> Result<Expression, Mistake> {
-        let deeper = || match depth < NESTING_MAX {
+        let deeper = || match depth < self.nesting_max {
             true => Ok(depth.saturating_add(1)),
             false => {
-                let message = format!("parentheses and NOTs are nested deeper than {NESTING_MAX}");
+                let message = format!(
+                    "parentheses and NOTs are nested deeper than {}",
+                    self.nesting_max
+                );
                 Err((self.next.at, message))
             }
         };

@@ -5,7 +5,7 @@
 use alloc::sync::Arc;
 
 use crate::discovery::channel::Channel;
-use crate::discovery::data::EndpointData;
+use crate::discovery::data::{DataLimits, EndpointData};
 use crate::discovery::spdp;
 use crate::history::{CacheChange, ChangeKind};
 use crate::id::{EntityId, Guid, GuidPrefix};
@@ -85,21 +85,21 @@ impl Sedp {
     }
 
     /// The next change that arrived in order on either channel.
-    pub(crate) fn poll_news(&mut self) -> Option<News> {
+    pub(crate) fn poll_news(&mut self, within: &DataLimits) -> Option<News> {
         if let Some(change) = self.publications.poll_change() {
-            return Some(read(&change, true));
+            return Some(read(&change, true, within));
         }
         let change = self.subscriptions.poll_change()?;
-        Some(read(&change, false))
+        Some(read(&change, false, within))
     }
 }
 
 /// Reads one change of a peer's SEDP writer.
-fn read(change: &CacheChange, of_writers: bool) -> News {
+fn read(change: &CacheChange, of_writers: bool, within: &DataLimits) -> News {
     let speaker = change.writer.prefix;
     let ours_to_tell = |guid: Guid| guid.prefix == speaker && guid.entity.is_writer() == of_writers;
     if change.kind == ChangeKind::Alive {
-        return match EndpointData::parse(&change.payload) {
+        return match EndpointData::parse_within(&change.payload, within) {
             Ok(data) if ours_to_tell(data.guid) => News::Endpoint(Arc::new(data)),
             Ok(_) => News::Impersonation,
             Err(_) => News::Malformed,

@@ -38,7 +38,7 @@ impl Participant {
             self.handle_goodbye(from, source.prefix, data);
             return;
         }
-        let Ok(peer) = ParticipantData::parse(data.payload) else {
+        let Ok(peer) = ParticipantData::parse_within(data.payload, &self.config.limits.data) else {
             self.stats.malformed.tally();
             return;
         };

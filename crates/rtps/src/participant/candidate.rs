@@ -9,6 +9,7 @@
 //! The table is small. When it is full, the source address with the most
 //! claims loses one, so that a flood from one place does not keep others out.
 
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -102,10 +103,11 @@ impl Candidates {
     /// Removes the oldest claim of the source address that has the most.
     fn evict(&mut self) {
         let address = |c: &Candidate| c.from.map(|from| from.address);
-        let crowd = |c: &Candidate| {
-            let same = |other: &&Candidate| address(other) == address(c);
-            self.list.iter().filter(same).count()
-        };
+        let mut crowds = BTreeMap::<_, usize>::new();
+        for candidate in &self.list {
+            crowds.entry(address(candidate)).or_default().tally();
+        }
+        let crowd = |c: &Candidate| crowds.get(&address(c)).copied();
         let victim = self
             .list
             .iter()

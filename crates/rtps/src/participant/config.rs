@@ -4,6 +4,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::discovery::data::DataLimits;
 use crate::id::GuidPrefix;
 use crate::locator::{Locator, Reach};
 use crate::time::Duration;
@@ -80,6 +81,8 @@ pub struct ParticipantLimits {
     pub amplification: usize,
     /// How long a candidate is kept without a new announcement.
     pub candidate_age: Duration,
+    /// What is kept of one announcement.
+    pub data: DataLimits,
     /// The longest lease granted, whatever a peer asks for, so that dead peers
     /// with endless leases cannot fill the table for ever.
     pub lease_max: Duration,
@@ -94,6 +97,7 @@ impl Default for ParticipantLimits {
             endpoints: 8192,
             amplification: 3,
             candidate_age: Duration::from_secs(5),
+            data: DataLimits::default(),
             lease_max: Duration::from_secs(3600),
         }
     }

@@ -138,7 +138,7 @@ impl Participant {
         if self.sedp.publications.handle(now, source, message)
             || self.sedp.subscriptions.handle(now, source, message)
         {
-            while let Some(news) = self.sedp.poll_news() {
+            while let Some(news) = self.sedp.poll_news(&self.config.limits.data) {
                 self.handle_news(news);
             }
             while let Some(prefix) = self.sedp.poll_began_anew() {

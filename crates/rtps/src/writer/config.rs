@@ -131,6 +131,10 @@ pub struct WriterLimits {
     pub sample_bytes_max: usize,
     /// Matched readers; more are refused.
     pub readers_max: usize,
+    /// Bytes of what is sent again that one poll puts out, over by less than a
+    /// datagram. What readers asked for beyond stays theirs to be sent at the
+    /// next poll: of requests only numbers are kept.
+    pub repair_bytes_max: usize,
 }
 
 impl Default for WriterLimits {
@@ -140,6 +144,7 @@ impl Default for WriterLimits {
             history_bytes_max: 256 << 20,
             sample_bytes_max: 64 << 20,
             readers_max: 4_096,
+            repair_bytes_max: 512 << 10,
         }
     }
 }

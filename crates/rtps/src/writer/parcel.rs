@@ -29,6 +29,13 @@ impl Left {
         }
     }
 
+    /// Keeps all but so many bytes for later; how many that is.
+    pub fn reserve_beyond(&mut self, bytes: usize) -> usize {
+        let reserved = self.bytes.saturating_sub(bytes.max(1));
+        self.bytes = self.bytes.saturating_sub(reserved);
+        reserved
+    }
+
     pub fn is_over(&self, out: &Outbox) -> bool {
         self.datagrams == 0 || self.bytes == 0 || out.is_full() || fault!("burst-ends-early")
     }

@@ -273,11 +273,13 @@ impl Writer {
 
     /// Serves requests, replays and heartbeats. False when the burst is over.
     pub(super) fn pay_debts(&mut self, now: Instant, out: &mut Outbox, left: &mut Left) -> bool {
+        let reserved = left.reserve_beyond(self.config.limits.repair_bytes_max);
         for at in 0..self.readers.len() {
             if !self.repair(at, now, out, left) || !self.replay(at, now, out, left) {
                 return false;
             }
         }
+        left.bytes = left.bytes.saturating_add(reserved);
         if !self.send_heartbeats(out, left) {
             return false;
         }

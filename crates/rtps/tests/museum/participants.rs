@@ -1,12 +1,15 @@
 //! Announcements of participants: reflection at third parties, tables without
 //! end, and lies about who one is.
 
+use std::time::Duration as WallTime;
+
 use pteros_rtps::id::{EntityId, GuidPrefix};
 use pteros_rtps::locator::Locator;
 use pteros_rtps::time::Duration;
 use pteros_rtps::wire::pid;
 
 use crate::domain::{GROUP, address, prefix};
+use crate::meter::Meter;
 use crate::packet::{Packet, Plist};
 use crate::town::{ATTACKER, MULE, Town, VICTIM, locator_bytes};
 
@@ -125,6 +128,56 @@ fn names_that_never_answer_are_forgotten() {
     town.domain.flush(0);
     town.run_ms(6_000);
     assert_eq!(town.domain.nodes[0].machine.candidate_count(), 0);
+    town.close();
+}
+
+/// The flood behind CVE-2026-45092 and ICSA-21-315-02: a hundred thousand names
+/// in ten seconds, each from an address of its own, one in ten that of somebody who is
+/// known. The table has its limit, who lives is never given up, and the last
+/// name costs what the first one did.
+#[test]
+fn a_hundred_thousand_names_push_nobody_out() {
+    let mut town = Town::open();
+    let mut fastest = Vec::new();
+    for number in 0..100_000_u32 {
+        if number % 1_000 == 0 {
+            fastest.push(WallTime::MAX);
+        }
+        let [_, b, c, d] = number.to_be_bytes();
+        let from = Locator::udp_v4([10, 1 + b, c, d], 7410);
+        let who = match number % 10 {
+            0 => prefix((number / 10 % 2) as usize, 0),
+            _ => Town::newcomer(number),
+        };
+        let at = if number % 10 == 0 { VICTIM } else { from };
+        let packet = Town::announce(who, &Town::announcement(who, at).end());
+        town.received += packet.0.len();
+        let began = Meter::start();
+        town.domain.deliver(0, Some(from), &packet.0);
+        let slice = fastest.last_mut().expect("one was pushed");
+        *slice = (*slice).min(began.took());
+        let machine = &town.domain.nodes[0].machine;
+        assert!(machine.candidate_count() <= 64);
+        assert!(machine.participants().count() <= 3);
+        if number % 100 == 99 {
+            town.domain.flush(0);
+            town.run_ms(10);
+        }
+    }
+    let (early, late) = (fastest[1], fastest[99]);
+    let bound = early * 20 + WallTime::from_micros(50);
+    assert!(late <= bound, "{late:?} for a packet, {early:?} at first");
+    let sent: usize = town
+        .domain
+        .sent
+        .iter()
+        .map(|(to, (_, bytes))| {
+            let known = [address(0), address(1), address(2), GROUP].contains(to);
+            if known { 0 } else { *bytes }
+        })
+        .sum();
+    assert!(sent <= 3 * town.received, "{sent} for {}", town.received);
+    town.memory_bytes_max = 32 << 20;
     town.close();
 }
 

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::encapsulation::{begin_parameters, parse_parameters};
 use super::filter::{read_filter, write_filter};
-use super::limits;
+use super::limits::{self, DataLimits};
 use super::qos::{parse_policy, unmentioned, write_policies};
 use super::value::{
     boolean, name, push_locator, read, write_bool, write_locators, write_string, write_u32,
@@ -69,15 +69,21 @@ impl EndpointData {
         self.guid.entity.is_writer()
     }
 
-    /// Reads the payload of an SEDP sample, encapsulation included.
+    /// Reads the payload of an SEDP sample, encapsulation included, within the
+    /// default limits.
     pub fn parse(payload: &[u8]) -> Result<Self, WireError> {
+        Self::parse_within(payload, &DataLimits::default())
+    }
+
+    /// As [`EndpointData::parse`], within these limits.
+    pub fn parse_within(payload: &[u8], within: &DataLimits) -> Result<Self, WireError> {
         let parameters = parse_parameters(payload)?;
         // Which defaults hold depends on the kind, which the GUID tells.
         let guid = find_guid(&parameters)?;
         let mut data = Self::new(guid, "", "", unmentioned(guid.entity.is_writer()));
         for parameter in parameters.iter() {
-            if !parse_policy(&mut data.qos, parameter)? {
-                data.take(parameter)?;
+            if !parse_policy(&mut data.qos, parameter, within)? {
+                data.take(parameter, within)?;
             }
         }
         if data.topic.is_empty() {
@@ -89,15 +95,18 @@ impl EndpointData {
         Ok(data)
     }
 
-    fn take(&mut self, parameter: Parameter<'_>) -> Result<(), WireError> {
+    fn take(&mut self, parameter: Parameter<'_>, within: &DataLimits) -> Result<(), WireError> {
+        let name = |at: &mut Cursor<'_>| name(parameter, at, within.name_bytes);
         match parameter.id {
-            pid::TOPIC_NAME => self.topic = read(parameter, |at| name(parameter, at))?,
-            pid::TYPE_NAME => self.type_name = read(parameter, |at| name(parameter, at))?,
+            pid::TOPIC_NAME => self.topic = read(parameter, name)?,
+            pid::TYPE_NAME => self.type_name = read(parameter, name)?,
             pid::UNICAST_LOCATOR => push_locator(parameter, &mut self.unicast)?,
             pid::MULTICAST_LOCATOR => push_locator(parameter, &mut self.multicast)?,
             pid::EXPECTS_INLINE_QOS => self.expects_inline_qos = read(parameter, boolean)?,
             pid::TYPE_INFORMATION => self.type_information = opaque(parameter),
-            pid::CONTENT_FILTER_PROPERTY => self.content_filter = read_filter(parameter),
+            pid::CONTENT_FILTER_PROPERTY => {
+                self.content_filter = read_filter(parameter, within.name_bytes)
+            }
             pid::TYPE_MAX_SIZE_SERIALIZED => {
                 self.max_serialized_size = Some(read(parameter, Cursor::u32)?);
             }

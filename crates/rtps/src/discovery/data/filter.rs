@@ -11,18 +11,20 @@ use alloc::vec::Vec;
 
 use pteros_msg::filter::{EXPRESSION_BYTES_MAX, PARAMETERS_MAX, TEXT_BYTES_MAX};
 
-use super::limits::NAME_BYTES;
 use super::value::{put_string, put_u32, string_bytes};
 use crate::content_filter::ContentFilterProperty;
 use crate::wire::{Cursor, Parameter, begin_parameter, end_parameter, pid};
 
 /// Reads it; `None` when it is malformed or beyond a limit. Its reader then gets
 /// everything and filters by itself.
-pub(super) fn read_filter(parameter: Parameter<'_>) -> Option<ContentFilterProperty> {
+pub(super) fn read_filter(
+    parameter: Parameter<'_>,
+    name_bytes: usize,
+) -> Option<ContentFilterProperty> {
     let mut at = parameter.value;
-    let filtered_topic = text(&mut at, NAME_BYTES)?;
-    let related_topic = text(&mut at, NAME_BYTES)?;
-    let class = text(&mut at, NAME_BYTES)?;
+    let filtered_topic = text(&mut at, name_bytes)?;
+    let related_topic = text(&mut at, name_bytes)?;
+    let class = text(&mut at, name_bytes)?;
     let expression = text(&mut at, EXPRESSION_BYTES_MAX)?;
     let count = usize::try_from(at.u32().ok()?).ok()?;
     if count > PARAMETERS_MAX {

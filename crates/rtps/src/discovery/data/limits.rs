@@ -2,6 +2,27 @@
 //! whole: beyond its limit the sample is refused. What only informs is left
 //! out when it is longer, so that a talkative peer is still found.
 
+/// The limits that can be chosen; see the constants for what happens beyond.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DataLimits {
+    /// As [`NAME_BYTES`], which is the default.
+    pub name_bytes: usize,
+    /// As [`USER_DATA_BYTES`], which is the default.
+    pub user_data_bytes: usize,
+    /// As [`PROPERTIES_BYTES`], which is the default.
+    pub property_list_bytes: usize,
+}
+
+impl Default for DataLimits {
+    fn default() -> Self {
+        Self {
+            name_bytes: NAME_BYTES,
+            user_data_bytes: USER_DATA_BYTES,
+            property_list_bytes: PROPERTIES_BYTES,
+        }
+    }
+}
+
 /// Topic and type names, bytes each; ROS 2 allows 247. Refused beyond.
 pub const NAME_BYTES: usize = 256;
 /// Partition names of one endpoint. Refused beyond.

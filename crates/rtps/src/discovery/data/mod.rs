@@ -15,5 +15,6 @@ mod qos;
 mod value;
 
 pub use endpoint::EndpointData;
+pub use limits::DataLimits;
 pub use participant::ParticipantData;
 pub use participant_message::ParticipantMessageData;

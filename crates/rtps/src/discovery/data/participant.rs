@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::encapsulation::{begin_parameters, parse_parameters};
-use super::limits;
+use super::limits::{self, DataLimits};
 use super::value::{
     boolean, duration, name, octets, push_locator, put_string, put_u32, read, string_bytes,
     write_bool, write_duration, write_locators, write_octets, write_string, write_u32,
@@ -93,8 +93,14 @@ impl ParticipantData {
         self.prefix.with(EntityId::PARTICIPANT)
     }
 
-    /// Reads the payload of an SPDP sample, encapsulation included.
+    /// Reads the payload of an SPDP sample, encapsulation included, within the
+    /// default limits.
     pub fn parse(payload: &[u8]) -> Result<Self, WireError> {
+        Self::parse_within(payload, &DataLimits::default())
+    }
+
+    /// As [`ParticipantData::parse`], within these limits.
+    pub fn parse_within(payload: &[u8], within: &DataLimits) -> Result<Self, WireError> {
         let mut data = Self::new(GuidPrefix::UNKNOWN);
         data.version = ProtocolVersion { major: 2, minor: 1 };
         data.vendor = VendorId::default();
@@ -103,7 +109,7 @@ impl ParticipantData {
             if parameter.id == pid::PARTICIPANT_GUID {
                 guid = Some(read(parameter, Cursor::guid)?);
             } else {
-                data.take(parameter)?;
+                data.take(parameter, within)?;
             }
         }
         let guid = guid.ok_or(WireError::MissingParameter(pid::PARTICIPANT_GUID))?;
@@ -114,7 +120,7 @@ impl ParticipantData {
         Ok(data)
     }
 
-    fn take(&mut self, parameter: Parameter<'_>) -> Result<(), WireError> {
+    fn take(&mut self, parameter: Parameter<'_>, within: &DataLimits) -> Result<(), WireError> {
         match parameter.id {
             pid::PROTOCOL_VERSION => {
                 let [major, minor] = read(parameter, Cursor::array)?;
@@ -123,7 +129,9 @@ impl ParticipantData {
             pid::VENDOR_ID => self.vendor = VendorId(read(parameter, Cursor::array)?),
             pid::DOMAIN_ID => self.domain_id = Some(read(parameter, Cursor::u32)?),
             pid::DOMAIN_TAG => {
-                self.domain_tag = Some(read(parameter, |at| name(parameter, at))?);
+                self.domain_tag = Some(read(parameter, |at| {
+                    name(parameter, at, within.name_bytes)
+                })?);
             }
             pid::BUILTIN_ENDPOINT_SET => self.builtin_endpoints = read(parameter, Cursor::u32)?,
             pid::BUILTIN_ENDPOINT_QOS => self.builtin_qos = read(parameter, Cursor::u32)?,
@@ -141,13 +149,13 @@ impl ParticipantData {
             pid::PARTICIPANT_MANUAL_LIVELINESS_COUNT => {
                 self.manual_liveliness_count = read(parameter, Cursor::u32)?;
             }
-            pid::USER_DATA => self.user_data = octets(parameter, limits::USER_DATA_BYTES)?,
+            pid::USER_DATA => self.user_data = octets(parameter, within.user_data_bytes)?,
             pid::ENTITY_NAME => {
                 let text = read(parameter, string_bytes)?;
                 self.entity_name = (text.len() <= limits::ENTITY_NAME_BYTES)
                     .then(|| String::from_utf8_lossy(text).into_owned());
             }
-            pid::PROPERTY_LIST => self.properties = read(parameter, properties)?,
+            pid::PROPERTY_LIST => self.properties = read(parameter, |at| properties(at, within))?,
             pid::EXPECTS_INLINE_QOS => self.expects_inline_qos = read(parameter, boolean)?,
             pid::IDENTITY_TOKEN
             | pid::PERMISSIONS_TOKEN
@@ -244,9 +252,12 @@ impl ParticipantData {
 
 /// Pairs of strings; nothing when the list is over its limit. Binary
 /// properties, which may follow, are for DDS Security and skipped.
-fn properties(at: &mut Cursor<'_>) -> Result<Vec<(String, String)>, WireError> {
+fn properties(
+    at: &mut Cursor<'_>,
+    within: &DataLimits,
+) -> Result<Vec<(String, String)>, WireError> {
     let mut properties = Vec::new();
-    if at.rest().len() > limits::PROPERTIES_BYTES {
+    if at.rest().len() > within.property_list_bytes {
         return Ok(properties);
     }
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();

@@ -4,7 +4,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::limits;
+use super::limits::{self, DataLimits};
 use super::value::{
     boolean, duration, name, octets, put_duration, put_string, put_u32, read, write_duration,
     write_octets, write_u32,
@@ -37,6 +37,7 @@ pub(super) fn unmentioned(is_writer: bool) -> EndpointQos {
 pub(super) fn parse_policy(
     qos: &mut EndpointQos,
     parameter: Parameter<'_>,
+    within: &DataLimits,
 ) -> Result<bool, WireError> {
     let id = parameter.id;
     match id {
@@ -57,13 +58,13 @@ pub(super) fn parse_policy(
         pid::OWNERSHIP_STRENGTH => qos.ownership_strength = read(parameter, Cursor::i32)?,
         pid::PRESENTATION => qos.presentation = read(parameter, presentation)?,
         pid::TRANSPORT_PRIORITY => qos.transport_priority = read(parameter, Cursor::i32)?,
-        pid::PARTITION => qos.partition = read(parameter, |at| partition(parameter, at))?,
+        pid::PARTITION => qos.partition = read(parameter, |at| partition(parameter, at, within))?,
         pid::DATA_REPRESENTATION => {
             qos.representation = read(parameter, |at| representation(parameter, at))?;
         }
-        pid::USER_DATA => qos.user_data = octets(parameter, limits::USER_DATA_BYTES)?,
-        pid::TOPIC_DATA => qos.topic_data = octets(parameter, limits::USER_DATA_BYTES)?,
-        pid::GROUP_DATA => qos.group_data = octets(parameter, limits::USER_DATA_BYTES)?,
+        pid::USER_DATA => qos.user_data = octets(parameter, within.user_data_bytes)?,
+        pid::TOPIC_DATA => qos.topic_data = octets(parameter, within.user_data_bytes)?,
+        pid::GROUP_DATA => qos.group_data = octets(parameter, within.user_data_bytes)?,
         _ => return Ok(false),
     }
     Ok(true)
@@ -157,12 +158,17 @@ fn presentation(at: &mut Cursor<'_>) -> Result<Presentation, WireError> {
     })
 }
 
-fn partition(parameter: Parameter<'_>, at: &mut Cursor<'_>) -> Result<Vec<String>, WireError> {
+fn partition(
+    parameter: Parameter<'_>,
+    at: &mut Cursor<'_>,
+    within: &DataLimits,
+) -> Result<Vec<String>, WireError> {
     let count = at.u32()? as usize;
     if count > limits::PARTITIONS {
         return Err(WireError::TooLong(parameter.id));
     }
-    (0..count).map(|_| name(parameter, at)).collect()
+    let mut one = || name(parameter, at, within.name_bytes);
+    (0..count).map(|_| one()).collect()
 }
 
 fn representation(parameter: Parameter<'_>, at: &mut Cursor<'_>) -> Result<Vec<i16>, WireError> {

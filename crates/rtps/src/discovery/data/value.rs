@@ -24,11 +24,15 @@ fn skip_padding(at: &mut Cursor<'_>, length: usize) {
     let _ = at.bytes(padding.min(at.rest().len()));
 }
 
-/// A string that takes part in matching.
-pub(super) fn name(parameter: Parameter<'_>, at: &mut Cursor<'_>) -> Result<String, WireError> {
+/// A string that takes part in matching, of at most `bytes_max`.
+pub(super) fn name(
+    parameter: Parameter<'_>,
+    at: &mut Cursor<'_>,
+    bytes_max: usize,
+) -> Result<String, WireError> {
     let malformed = |_| WireError::InvalidParameter(parameter.id);
     let bytes = string_bytes(at).map_err(malformed)?;
-    if bytes.len() > super::limits::NAME_BYTES {
+    if bytes.len() > bytes_max {
         return Err(WireError::TooLong(parameter.id));
     }
     core::str::from_utf8(bytes)

@@ -1,0 +1,224 @@
+//! What happens when each limit is reached that peers can fill, with other
+//! limits than the defaults: those are the museum's (`tests/museum`).
+
+mod domain;
+mod pair;
+
+use domain::{Domain, address, config, prefix};
+use pair::Pair;
+use pair::net::Said;
+use pteros_rtps::discovery::data::{DataLimits, EndpointData, ParticipantData};
+use pteros_rtps::id::EntityId;
+use pteros_rtps::participant::ParticipantLimits;
+use pteros_rtps::qos::{Durability, EndpointQos, History, Reliability};
+use pteros_rtps::time::Duration;
+
+/// A domain whose first participant has these limits, and `others` more.
+fn town(limits: ParticipantLimits, others: usize) -> Domain {
+    let mut domain = Domain::new(1);
+    let mut first = config(0, 0);
+    first.limits = limits;
+    domain.join(first);
+    domain.run_for(Duration::from_millis(100));
+    for index in 1..=others {
+        domain.join(config(index, 0));
+        domain.run_for(Duration::from_millis(500));
+    }
+    domain
+}
+
+#[test]
+fn when_participants_are_as_many_as_may_be_newcomers_are_refused_and_none_is_given_up() {
+    let limits = ParticipantLimits {
+        participants: 2,
+        ..ParticipantLimits::default()
+    };
+    let mut domain = town(limits, 4);
+    domain.run_for(Duration::from_secs(30));
+    let machine = &domain.nodes[0].machine;
+    let known: Vec<_> = machine.participants().map(|p| p.prefix).collect();
+    assert_eq!(known, [prefix(1, 0), prefix(2, 0)]);
+    assert!(machine.stats().participants_refused > 0);
+    assert_eq!(domain.nodes[1].machine.participants().count(), 4);
+    // A place that is free again is taken.
+    domain.leave(1);
+    domain.run_for(Duration::from_secs(10));
+    assert_eq!(domain.nodes[0].machine.participants().count(), 2);
+}
+
+#[test]
+fn endpoints_beyond_either_limit_do_not_match_and_those_before_stay() {
+    let limits = ParticipantLimits {
+        endpoints_per_participant: 3,
+        endpoints: 5,
+        ..ParticipantLimits::default()
+    };
+    let mut domain = town(limits, 2);
+    for node in 1..=2 {
+        for number in 0..4 {
+            domain.add_writer(node, &format!("rt/{node}_{number}"), EndpointQos::default());
+            domain.run_for(Duration::from_millis(100));
+        }
+    }
+    let machine = &domain.nodes[0].machine;
+    let of = |node: usize| {
+        let endpoints = machine.endpoints();
+        endpoints
+            .filter(|e| e.guid.prefix == prefix(node, 0))
+            .count()
+    };
+    assert_eq!((of(1), of(2)), (3, 2));
+    assert_eq!(machine.stats().endpoints_refused, 3);
+    let reader = domain.add_reader(0, "rt/1_0", EndpointQos::default());
+    domain.run_for(Duration::from_millis(100));
+    assert!(domain.matches(0).iter().any(|(own, _)| *own == reader));
+}
+
+#[test]
+fn an_endpoint_with_too_long_a_name_does_not_exist_and_its_participant_does() {
+    let limits = ParticipantLimits {
+        data: DataLimits {
+            name_bytes: 64,
+            ..DataLimits::default()
+        },
+        ..ParticipantLimits::default()
+    };
+    let mut domain = town(limits, 1);
+    let (fits, longer) = ("t".repeat(64), "t".repeat(65));
+    domain.add_writer(1, &longer, EndpointQos::default());
+    domain.add_writer(1, &fits, EndpointQos::default());
+    domain.run_for(Duration::from_millis(500));
+    let machine = &domain.nodes[0].machine;
+    let topics: Vec<_> = machine.endpoints().map(|e| e.topic.clone()).collect();
+    assert_eq!(topics, [fits]);
+    assert_eq!(machine.stats().malformed, 1);
+}
+
+#[test]
+fn data_and_properties_beyond_their_limits_are_left_out_and_the_rest_is_read() {
+    let small = DataLimits {
+        user_data_bytes: 8,
+        property_list_bytes: 64,
+        ..DataLimits::default()
+    };
+    let mut peer = ParticipantData::new(prefix(1, 0));
+    peer.default_unicast = vec![address(1)];
+    peer.user_data = vec![1; 8];
+    peer.properties = vec![("name".into(), "value".into())];
+    let read = |peer: &ParticipantData| ParticipantData::parse_within(&peer.encode(), &small);
+    assert_eq!(read(&peer).unwrap(), peer);
+    peer.user_data.push(1);
+    peer.properties[0].1 = "v".repeat(64);
+    let within = read(&peer).unwrap();
+    assert!(within.user_data.is_empty() && within.properties.is_empty());
+    assert_eq!(within.default_unicast, peer.default_unicast);
+
+    let guid = prefix(1, 0).with(EntityId::new([0, 0, 1], EntityId::KIND_WRITER_NO_KEY));
+    let qos = EndpointQos {
+        user_data: vec![1; 9],
+        topic_data: vec![2; 8],
+        ..EndpointQos::default()
+    };
+    let endpoint = EndpointData::new(guid, "rt/a", "T", qos);
+    let read = EndpointData::parse_within(&endpoint.encode(), &small).unwrap();
+    assert_eq!(
+        (read.qos.user_data.len(), read.qos.topic_data.len()),
+        (0, 8)
+    );
+}
+
+fn reliable() -> EndpointQos {
+    EndpointQos {
+        reliability: Reliability::Reliable,
+        durability: Durability::Volatile,
+        history: History::KeepAll,
+        ..EndpointQos::default()
+    }
+}
+
+#[test]
+fn more_holes_than_intervals_delay_samples_and_lose_none() {
+    let mut pair = Pair::new();
+    let w = pair.writer(0, reliable());
+    let r = pair.reader_with(1, reliable(), |config| config.limits.intervals_max = 4);
+    pair.join(w, r);
+    pair.run_ms(100);
+    // Every second sample is lost the first time.
+    for number in 0..100 {
+        let lost = number % 2 == 0;
+        pair.net.faults.loss_percent = if lost { 100 } else { 0 };
+        pair.write(w, &[number; 8]);
+        pair.flush();
+    }
+    pair.net.faults.loss_percent = 0;
+    pair.run_ms(2);
+    assert!(pair.readers[r.0].machine.exceeded_limit().is_none());
+    assert!(pair.readers[r.0].machine.stats().no_room > 0);
+    pair.run_ms(5_000);
+    assert_eq!(pair.numbers(r), (1..=100).collect::<Vec<_>>());
+}
+
+#[test]
+fn more_samples_in_fragments_than_may_be_come_later_and_none_is_lost() {
+    let mut pair = Pair::new();
+    let w = pair.writer(0, reliable());
+    let r = pair.reader_with(1, reliable(), |config| {
+        config.limits.defrag.samples_max = 2;
+        config.limits.defrag.sample_bytes_max = 10_000;
+        config.limits.defrag.bytes_max = 20_000;
+    });
+    pair.join(w, r);
+    pair.run_ms(100);
+    // The second fragment of each is lost once, so all stay in pieces.
+    pair.net
+        .drop_next(10, |said| matches!(said, Said::Frag(_, 2)));
+    for number in 0..10 {
+        pair.write(w, &[number; 10_000]);
+    }
+    pair.flush();
+    assert!(pair.readers[r.0].machine.exceeded_limit().is_none());
+    assert!(pair.readers[r.0].machine.memory_bytes() <= 40_000);
+    pair.run_ms(10_000);
+    assert_eq!(pair.numbers(r), (1..=10).collect::<Vec<_>>());
+    // One that is larger than may be is never put together.
+    pair.write(w, &[7; 10_001]);
+    pair.run_ms(1_000);
+    assert_eq!(pair.numbers(r).len(), 10);
+    assert!(pair.readers[r.0].machine.stats().too_large > 0);
+}
+
+#[test]
+fn one_go_repairs_no_more_than_its_bytes_and_the_next_ones_the_rest() {
+    let mut pair = Pair::new();
+    let w = pair.writer_with(0, reliable(), |config| {
+        config.limits.repair_bytes_max = 4_000;
+        config.paced = true;
+    });
+    let r = pair.reader(1, reliable());
+    pair.join(w, r);
+    pair.run_ms(100);
+    pair.net.faults.loss_percent = 100;
+    for number in 0..50 {
+        pair.write(w, &[number; 1_000]);
+    }
+    while pair.send(w, 100) {}
+    pair.net.faults.loss_percent = 0;
+    pair.run_ms(200);
+    let mut out = pteros_rtps::outbox::Outbox::new();
+    let mut goes = 0;
+    for _ in 0..200 {
+        let now = pair.now();
+        let machine = &mut pair.writers[w.0].machine;
+        machine.handle_timeout(now);
+        let before = machine.stats().samples_resent;
+        machine.poll_transmit(now, &mut out);
+        let resent = machine.stats().samples_resent - before;
+        // Three whole ones and the one that reaches the limit.
+        assert!(resent <= 4, "{resent} samples in one go");
+        goes += usize::from(resent > 0);
+        pair.net.send(&mut out);
+        pair.run_ms(20);
+    }
+    assert_eq!(pair.numbers(r), (1..=50).collect::<Vec<_>>());
+    assert!(goes >= 12, "{goes}");
+}
