@@ -162,8 +162,10 @@ class Reports(Listener):
                 text = f"{sample.color} {sample.x}"
                 content = text.encode()
             else:
-                state = STATES[int(sample.sample_info.instance_state)]
-                say(f"instance color={sample.key_sample.color} state={state}")
+                # Types without a key have an instance too, of which nobody asked.
+                if hasattr(sample.key_sample, "color"):
+                    state = STATES[int(sample.sample_info.instance_state)]
+                    say(f"instance color={sample.key_sample.color} state={state}")
                 continue
             say_sample("received", self.received + 1, content, text)
             self.received += 1

@@ -86,7 +86,7 @@ pub fn run(arguments: &[String]) -> Result<bool> {
         report.step("tests", || cargo_tests(peers, true, &["--workspace"]));
         if peers.is_some() {
             report.step("interop without multicast", || {
-                cargo_tests(peers, false, &["-p", "pteros", "--test", "interop"])
+                cargo_tests(peers, false, &["--workspace", "--test", "interop"])
             });
         }
         report.step("no fault points in the program", || {
