@@ -1,6 +1,6 @@
 //! Any datagram through the message reader: what is read obeys its rules.
 
-use pteros_rtps::id::GuidPrefix;
+use pteros_rtps::id::{Guid, GuidPrefix};
 use pteros_rtps::receiver::MessageReader;
 use pteros_rtps::wire::Submessage;
 
@@ -23,6 +23,7 @@ fn look_at(submessage: &Submessage<'_>) {
             let _ = (data.change_kind(), data.inline_qos.key_hash());
             let _ = data.inline_qos.related_sample_identity();
             let _ = data.inline_qos.not_understood();
+            let _ = data.inline_qos.is_directed_past(Guid::UNKNOWN);
         }
         Submessage::DataFrag(fragment) => {
             let end = fragment.offset_bytes() + fragment.payload.len();

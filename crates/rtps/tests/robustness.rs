@@ -6,7 +6,7 @@ mod vectors;
 use std::collections::BTreeSet;
 
 use pteros_rtps::discovery::data::{EndpointData, ParticipantData, ParticipantMessageData};
-use pteros_rtps::id::GuidPrefix;
+use pteros_rtps::id::{Guid, GuidPrefix};
 use pteros_rtps::receiver::MessageReader;
 use pteros_rtps::wire::{Cursor, Endianness, Header, Submessage, SubmessageHeader};
 use vectors::{SCENARIOS, load};
@@ -41,6 +41,7 @@ fn look_at(submessage: &Submessage<'_>) {
             let _ = (data.change_kind(), data.inline_qos.key_hash());
             let _ = data.inline_qos.related_sample_identity();
             let _ = data.inline_qos.not_understood();
+            let _ = data.inline_qos.is_directed_past(Guid::UNKNOWN);
             read_payload(data.payload);
         }
         Submessage::DataFrag(fragment) => {

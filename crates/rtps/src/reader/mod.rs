@@ -220,6 +220,8 @@ impl Reader {
             // registrations are announced), or a parameter that forbids
             // guessing.
             proxy.skip(data.sequence.0, data.sequence.0, &mut self.ready);
+        } else if data.inline_qos.is_directed_past(self.config.guid) {
+            self.keep_out(guid, head);
         } else {
             let payload = if is_nothing { &[] } else { data.payload };
             self.note_told(guid, &mut head, &data.inline_qos);
@@ -250,8 +252,13 @@ impl Reader {
         if self.config.qos.presentation.holds_samples() {
             head.mark = Mark::read(&data.inline_qos, false).map(Box::new);
         }
+        if data.inline_qos.not_understood().is_some() {
+            proxy.skip(data.sequence.0, data.sequence.0, &mut self.ready);
+            self.settle(guid);
+            return;
+        }
         self.note_told(guid, &mut head, &data.inline_qos);
-        if head.passes == Some(false) {
+        if head.passes == Some(false) || data.inline_qos.is_directed_past(self.config.guid) {
             self.keep_out(guid, head);
             self.settle(guid);
             return;

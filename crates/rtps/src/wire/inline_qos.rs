@@ -125,6 +125,23 @@ impl<'a> InlineQos<'a> {
         content_filter::result_of(value, signature)
     }
 
+    /// Whether the change is directed at readers of which `reader` is none; it
+    /// then counts as filtered (§8.7.7). A change that names nobody is for all.
+    pub fn is_directed_past(&self, reader: Guid) -> bool {
+        let directions = self.parameters.iter();
+        let mut directions = directions
+            .filter(|parameter| parameter.id == pid::DIRECTED_WRITE)
+            .peekable();
+        directions.peek().is_some()
+            && !directions.any(|parameter| {
+                let value = parameter.value.rest();
+                // A sequence of GUIDs; OpenDDS writes a bare one per parameter.
+                let guids = value.get(value.len() % GUID_BYTES..).unwrap_or_default();
+                let mut guids = guids.chunks_exact(GUID_BYTES);
+                guids.any(|guid| guid == reader.to_bytes())
+            })
+    }
+
     /// The first parameter that must be understood and is not known to us; a
     /// reader drops such a change (§9.6.2.2.1).
     pub fn not_understood(&self) -> Option<u16> {
@@ -134,6 +151,8 @@ impl<'a> InlineQos<'a> {
             .find(|id| id & pid::FLAG_MUST_UNDERSTAND != 0)
     }
 }
+
+const GUID_BYTES: usize = 16;
 
 /// The inline QoS we write with a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -177,6 +177,7 @@ pub mod pid {
     pub const GROUP_ENTITYID: u16 = 0x0053;
     pub const CONTENT_FILTER_INFO: u16 = 0x0055;
     pub const COHERENT_SET: u16 = 0x0056;
+    pub const DIRECTED_WRITE: u16 = 0x0057;
     pub const BUILTIN_ENDPOINT_SET: u16 = 0x0058;
     pub const PROPERTY_LIST: u16 = 0x0059;
     pub const ENDPOINT_GUID: u16 = 0x005a;
