@@ -156,7 +156,8 @@ pub struct QosProfile {
     /// a burst. Zero: no filter.
     pub time_based_filter: Duration,
     /// From 1 to 63 the differentiated services code point that a publisher's
-    /// datagrams carry (46: expedited forwarding). Else announced only.
+    /// datagrams carry (46: expedited forwarding). Any value ranks asynchronous
+    /// publishers of one flow controller, unless their pace names a priority.
     pub transport_priority: i32,
     /// What a transient or persistent publisher's store keeps. `None`: as much
     /// as its history and resource limits say, and of instances that ended

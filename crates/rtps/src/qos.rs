@@ -28,7 +28,7 @@ pub struct EndpointQos {
     pub liveliness: Liveliness,
     /// For how long one proof holds.
     pub lease_duration: Duration,
-    /// Hint of acceptable delay.
+    /// How long a writer may hold samples back; a reader's is what it bears.
     pub latency_budget: Duration,
     /// Order of samples of several writers.
     pub destination_order: DestinationOrder,
@@ -42,7 +42,7 @@ pub struct EndpointQos {
     pub partition: Vec<String>,
     /// The shortest wanted pause between samples (readers only).
     pub time_based_filter: Duration,
-    /// Hint for the transport.
+    /// Hint for the transport and among paced writers.
     pub transport_priority: i32,
     /// What a durable service keeps for late joiners.
     pub durability_service: DurabilityService,
@@ -339,7 +339,8 @@ fn names_meet(a: &str, b: &str) -> bool {
         (false, false) => a == b,
         (true, false) => glob(a.as_bytes(), b.as_bytes()),
         (false, true) => glob(b.as_bytes(), a.as_bytes()),
-        (true, true) => a == b,
+        // Brackets are plain letters to Cyclone DDS, and may be meant so.
+        (true, true) => a == b && !a.contains(['*', '?']),
     }
 }
 
@@ -466,6 +467,8 @@ mod tests {
         assert!(partitions_meet(&[], &names(&[""])));
         assert!(partitions_meet(&names(&["robot*"]), &names(&["robot7"])));
         assert!(!partitions_meet(&names(&["robot*"]), &names(&["*7"])));
+        assert!(!partitions_meet(&names(&["robot*"]), &names(&["robot*"])));
+        assert!(partitions_meet(&names(&["room[1]"]), &names(&["room[1]"])));
         assert!(!partitions_meet(&names(&["a"]), &[]));
         for (pattern, met, apart) in [
             ("robot[1-3]", "robot2", "robot4"),

@@ -228,7 +228,7 @@ impl QosProfile {
         self
     }
 
-    /// Acceptable delay; matched.
+    /// How long a publisher may hold small messages back; matched.
     pub fn latency_budget(mut self, budget: Duration) -> Self {
         self.latency_budget = budget;
         self
