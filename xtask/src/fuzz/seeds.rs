@@ -1,4 +1,4 @@
-//! What fuzzing begins with: captured datagrams and their payloads, sorted by
+//! What fuzzing begins with: the inputs of `fuzz/seeds`, captured datagrams and their payloads, sorted by
 //! the target that reads them, interface definitions, and a little YAML. Names
 //! of files are hashes of their contents, so that writing twice adds nothing.
 
@@ -52,6 +52,7 @@ pub fn write(corpus: &Path) -> Result<usize> {
             seeds.add("filter", &seed)?;
         }
     }
+    seeds.kept(&root().join("fuzz/seeds"))?;
     seeds.definitions(&root().join("crates/interfaces/definitions"))?;
     for entry in fs::read_dir(root().join("crates/rtps/tests/vectors"))? {
         let path = entry?.path();
@@ -83,6 +84,33 @@ impl Seeds<'_> {
         let path = folder.join(format!("seed-{:016x}", hasher.finish()));
         self.count += usize::from(!path.exists());
         fs::write(&path, bytes).with_context(|| format!("write {}", path.display()))
+    }
+
+    /// The inputs that are kept in the repository, in hexadecimal.
+    fn kept(&mut self, folder: &Path) -> Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            let (Some("hex"), Some(target)) = (
+                path.extension().and_then(|e| e.to_str()),
+                path.file_stem().and_then(|name| name.to_str()),
+            ) else {
+                continue;
+            };
+            let text = fs::read_to_string(&path)?;
+            for line in text.lines().filter(|line| !line.starts_with('#')) {
+                let digits = line.as_bytes().chunks(2);
+                let byte = |pair: &[u8]| {
+                    let pair = std::str::from_utf8(pair).ok()?;
+                    u8::from_str_radix(pair, 16).ok()
+                };
+                let bytes: Option<Vec<u8>> = digits.map(byte).collect();
+                let bytes = bytes.with_context(|| {
+                    format!("{}: no hexadecimal digits: {line}", path.display())
+                })?;
+                self.add(target, &bytes)?;
+            }
+        }
+        Ok(())
     }
 
     fn definitions(&mut self, folder: &Path) -> Result<()> {

@@ -1,0 +1,126 @@
+//! The fuzz targets (`fuzz/src`) without a fuzzer: on the inputs of
+//! `fuzz/seeds` and on changes of them, the same ones in every run. So every
+//! change is tried on every target, on any toolchain; `cargo xtask fuzz` looks
+//! for more.
+
+#[path = "../../../../fuzz/src/cdr.rs"]
+mod cdr;
+#[path = "../../../../fuzz/src/discovery.rs"]
+mod discovery;
+#[path = "../domain/mod.rs"]
+mod domain;
+#[path = "../museum/hall.rs"]
+mod hall;
+#[path = "../../../../fuzz/src/message.rs"]
+mod message;
+#[path = "../../../../fuzz/src/meter.rs"]
+mod meter;
+mod mutation;
+#[path = "../museum/packet.rs"]
+mod packet;
+#[path = "../pair/mod.rs"]
+mod pair;
+#[path = "../../../../fuzz/src/pair_attack.rs"]
+mod pair_attack;
+#[path = "../../../../fuzz/src/participant_attack.rs"]
+mod participant_attack;
+#[path = "../../../../fuzz/src/steps.rs"]
+mod steps;
+#[path = "../../../../fuzz/src/text.rs"]
+mod text;
+#[path = "../museum/town.rs"]
+mod town;
+
+use std::path::PathBuf;
+
+use pair::net::Random;
+
+/// The inputs that are kept for a target.
+fn seeds(target: &str) -> Vec<Vec<u8>> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds");
+    let path = folder.join(format!("{target}.hex"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| bytes(line, &path)).collect()
+}
+
+fn bytes(line: &str, path: &std::path::Path) -> Vec<u8> {
+    let byte = |at| u8::from_str_radix(line.get(at..at + 2)?, 16).ok();
+    (0..line.len())
+        .step_by(2)
+        .map(|at| byte(at).unwrap_or_else(|| panic!("{}: {line}", path.display())))
+        .collect()
+}
+
+/// Tells which input it was, to be put into `fuzz/seeds`, if the target panics.
+struct Trial<'a>(&'a [u8]);
+
+impl Drop for Trial<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let hex: String = self.0.iter().map(|b| format!("{b:02x}")).collect();
+            println!("input: {hex}");
+        }
+    }
+}
+
+/// Runs a target on its inputs and on `changes` changes of them.
+fn try_all(name: &str, target: fn(&[u8]), changes: usize) {
+    let seeds = seeds(name);
+    assert!(seeds.len() >= 8, "{name} has {} inputs", seeds.len());
+    let run = |input: &[u8]| {
+        let _trial = Trial(input);
+        target(input);
+    };
+    run(&[]);
+    seeds.iter().for_each(|seed| run(seed));
+    let mut random = Random::new(0x7e57);
+    for _ in 0..changes {
+        run(&mutation::changed(&seeds, &mut random));
+    }
+}
+
+macro_rules! targets {
+    ($($name:ident: $target:path, $changes:literal;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                try_all(stringify!($name), $target, $changes);
+            }
+        )*
+
+        /// No target is left out, and no inputs without target are kept.
+        #[test]
+        fn every_fuzz_target_is_tried() {
+            let mut tried = vec![$(stringify!($name).to_string()),*];
+            tried.sort();
+            let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
+            for (folder, ending) in [("fuzz_targets", "rs"), ("seeds", "hex")] {
+                let files = std::fs::read_dir(root.join(folder)).unwrap();
+                let paths = files.map(|file| file.unwrap().path());
+                let mut names: Vec<String> = paths
+                    .filter(|path| path.extension().is_some_and(|e| e == ending))
+                    .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+                    .collect();
+                names.sort();
+                assert_eq!(names, tried, "fuzz/{folder}");
+            }
+        }
+    };
+}
+
+targets! {
+    message: message::message, 20000;
+    participant_data: discovery::participant_data, 10000;
+    endpoint_data: discovery::endpoint_data, 10000;
+    liveliness_data: discovery::liveliness_data, 5000;
+    cdr: cdr::cdr, 10000;
+    dynamic: cdr::dynamic, 5000;
+    interface_file: text::interface_file, 5000;
+    yaml: text::yaml, 5000;
+    filter: text::filter, 10000;
+    matched_reader: pair_attack::matched_reader, 3000;
+    matched_writer: pair_attack::matched_writer, 3000;
+    fragments: pair_attack::fragments, 3000;
+    participant: participant_attack::participant, 600;
+}
