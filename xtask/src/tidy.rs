@@ -69,7 +69,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("pteros-cli", &["pteros"]),
-    ("pteros-sim", &["pteros-rtps", "pteros-rmw"]),
+    ("pteros-sim", &["pteros-msg", "pteros-rtps", "pteros-rmw"]),
     (
         "pteros-fuzz",
         &["pteros-msg", "pteros-interfaces", "pteros-rtps"],

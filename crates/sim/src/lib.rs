@@ -22,6 +22,7 @@ pub mod mutants;
 pub mod plan;
 mod reduce;
 mod run;
+pub mod scenario;
 mod script;
 mod trace;
 mod world;

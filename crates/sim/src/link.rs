@@ -109,6 +109,8 @@ pub struct Network {
     links: Vec<Link>,
     /// Chance in 1/10000 that a send finds its socket full.
     pub full: u32,
+    /// What arrives at one instant comes in the order in which it was sent.
+    pub in_order: bool,
     /// What happened.
     pub trace: Trace,
     /// Counts.
@@ -140,6 +142,7 @@ impl Network {
             places,
             links: vec![Link::perfect(100_000); places * places],
             full: 0,
+            in_order: false,
             trace,
             traffic: Traffic::default(),
             astray: BTreeMap::new(),
@@ -275,7 +278,10 @@ impl Network {
         self.serial += 1;
         let flight = Flight {
             at,
-            tie: self.random.u64(..),
+            tie: match self.in_order {
+                true => 0,
+                false => self.random.u64(..),
+            },
             serial: self.serial,
             to,
             from,

@@ -248,6 +248,23 @@ impl Plan {
         plan
     }
 
+    /// A plan without processes, faults or chance.
+    pub fn quiet() -> Self {
+        Self {
+            hosts: Vec::new(),
+            lease: Duration::from_secs(20),
+            fault_span: 0,
+            endpoints: 0,
+            topics: 0,
+            period: 0,
+            faults: Vec::new(),
+            link: Link::perfect(100_000),
+            mishaps: Vec::new(),
+            attack_pause: 0,
+            manual: false,
+        }
+    }
+
     /// Whether this seed has a fault.
     pub fn has(&self, fault: Fault) -> bool {
         self.faults.contains(&fault)

@@ -192,6 +192,28 @@ impl World {
         let mut unique = [0; 10];
         unique[0] = place as u8 + 1;
         unique[1..5].copy_from_slice(&identity.to_le_bytes());
+        let options = CoreOptions {
+            lease: self.plan.lease,
+            ..CoreOptions::default()
+        };
+        self.open_core(place, (host, unique), options);
+        lives
+    }
+
+    /// Starts a process with options of the caller's.
+    pub fn start_with(&self, place: usize, options: CoreOptions) {
+        let (host, lives) = {
+            let mut places = self.places.lock();
+            places[place].lives += 1;
+            (places[place].host, places[place].lives)
+        };
+        let mut unique = [0; 10];
+        unique[0] = place as u8 + 1;
+        unique[1..5].copy_from_slice(&lives.to_le_bytes());
+        self.open_core(place, (host, unique), options);
+    }
+
+    fn open_core(&self, place: usize, (host, unique): (u8, [u8; 10]), options: CoreOptions) {
         let full = self.plan.has(crate::plan::Fault::Full);
         let env = Arc::new(SimEnv {
             world: self.me.clone(),
@@ -200,10 +222,6 @@ impl World {
             unique,
             buffer_bytes: if full { 64 << 10 } else { 8 << 20 },
         });
-        let options = CoreOptions {
-            lease: self.plan.lease,
-            ..CoreOptions::default()
-        };
         match Core::open(env, options) {
             Ok(core) => {
                 let queue = core.ready_queue();
@@ -216,7 +234,6 @@ impl World {
             }
             Err(error) => self.fail(format!("I11 p{place}: cannot start: {error}")),
         }
-        lives
     }
 
     /// Ends a process; `politely` with a goodbye.

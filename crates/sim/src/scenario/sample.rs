@@ -1,0 +1,147 @@
+//! What scenarios write: `string key`, `int32 x` and ballast, with or without
+//! the first as key.
+
+use std::any::{Any, TypeId};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use pteros_msg::cdr::Representation;
+use pteros_msg::describe::{Field, FieldType, IndividualTypeDescription, TypeDescription, type_id};
+use pteros_msg::dynamic::{DynamicMessage, DynamicType};
+use pteros_msg::key::KeyHash;
+use pteros_rmw::instance::InstanceState;
+use pteros_rmw::sample::{Body, Item};
+use pteros_rmw::writer::Outgoing;
+
+/// The type of a topic's messages.
+pub fn ty(keyed: bool) -> DynamicType {
+    let field = |name: &str, id: u8, is_key: bool| Field {
+        name: name.into(),
+        field_type: FieldType {
+            type_id: id,
+            ..FieldType::default()
+        },
+        is_key,
+        ..Field::default()
+    };
+    let description = TypeDescription {
+        type_description: IndividualTypeDescription {
+            type_name: if keyed {
+                "sim/msg/Keyed"
+            } else {
+                "sim/msg/Plain"
+            }
+            .into(),
+            fields: vec![
+                field("key", type_id::STRING, keyed),
+                field("x", type_id::INT32, false),
+                field("ballast", type_id::STRING, false),
+            ],
+            ..IndividualTypeDescription::default()
+        },
+        referenced: Vec::new(),
+    };
+    match DynamicType::new(&description) {
+        Ok(ty) => ty,
+        Err(error) => unreachable!("the type of scenarios: {error}"),
+    }
+}
+
+/// One message, as a value that local readers share.
+#[derive(Clone)]
+pub struct Sample {
+    message: DynamicMessage,
+    representation: Representation,
+}
+
+impl Sample {
+    pub fn new(
+        ty: &DynamicType,
+        key: &str,
+        x: i32,
+        ballast: usize,
+        representation: Representation,
+    ) -> Self {
+        let mut message = DynamicMessage::new(ty);
+        let set = message
+            .set("key", key)
+            .and_then(|()| message.set("x", x))
+            .and_then(|()| message.set("ballast", "b".repeat(ballast)));
+        assert!(set.is_ok(), "a field of the scenarios' type: {set:?}");
+        Self {
+            message,
+            representation,
+        }
+    }
+
+    /// Its key alone.
+    pub fn key(&self) -> (KeyHash, Bytes) {
+        let payload = self.message.key_payload(self.representation);
+        (self.message.key_hash(), payload.into())
+    }
+}
+
+impl Outgoing for Sample {
+    fn message_type(&self) -> TypeId {
+        TypeId::of::<Sample>()
+    }
+
+    fn shared(&mut self) -> Option<Arc<dyn Any + Send + Sync>> {
+        Some(Arc::new(self.clone()))
+    }
+
+    fn serialized(&mut self) -> Bytes {
+        self.message.to_payload(self.representation).into()
+    }
+
+    fn serialized_len(&mut self) -> usize {
+        self.message.payload_bytes(self.representation)
+    }
+}
+
+/// What was taken, as scenarios write it, and all its traits.
+pub fn told(ty: &DynamicType, item: &Item) -> Result<(String, Vec<String>), String> {
+    let unreadable = |error| format!("what was taken cannot be read: {error}");
+    let message = match &item.body {
+        Body::Shared(shared) => match shared.downcast_ref::<Sample>() {
+            Some(sample) => sample.message.clone(),
+            None => return Err("a value of a foreign type was taken".into()),
+        },
+        Body::Serialized(payload) if item.is_end() => {
+            DynamicMessage::from_key_payload(ty, payload).map_err(unreadable)?
+        }
+        Body::Serialized(payload) => {
+            DynamicMessage::from_payload(ty, payload).map_err(unreadable)?
+        }
+    };
+    let key = message.field("key").and_then(|key| key.as_str());
+    let key = key.unwrap_or_default();
+    let x = message.field("x").and_then(|x| x.as_integer()).unwrap_or(0);
+    let Some(keyed) = item.instance.as_deref() else {
+        return Ok((x.to_string(), Vec::new()));
+    };
+    let info = &keyed.info;
+    let what = match item.is_end() {
+        true => format!("{key}:{}", state(info.state)),
+        false => format!("{key}={x}"),
+    };
+    let view = match info.view {
+        pteros_rmw::instance::ViewState::New => "new",
+        pteros_rmw::instance::ViewState::NotNew => "old",
+    };
+    let generations = (info.disposed_generations, info.no_writers_generations);
+    let traits = vec![
+        view.into(),
+        state(info.state).into(),
+        format!("{}.{}", generations.0, generations.1),
+    ];
+    Ok((what, traits))
+}
+
+fn state(state: InstanceState) -> &'static str {
+    match state {
+        InstanceState::Alive => "alive",
+        InstanceState::Disposed => "disposed",
+        InstanceState::NoWriters => "no_writers",
+    }
+}
