@@ -164,6 +164,9 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
     pub size_modulo: Option<i32>,
 
+    /// Folder of the stores of transient and persistent publishers
+    #[arg(long, value_name = "FOLDER", help_heading = "More policies")]
+    pub store_folder: Option<std::path::PathBuf>,
     /// Liveliness: automatic, manual by participant, manual by topic
     #[arg(long, default_value = "a", help_heading = "More policies")]
     pub liveliness: Liveliness,

@@ -51,6 +51,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let context = Context::with_options(ContextOptions {
         use_environment: true,
         domain_id: arguments.domain,
+        store_folder: arguments.store_folder.clone(),
         ..ContextOptions::default()
     })?;
     let node = context.node("shapes")?;

@@ -73,6 +73,7 @@ stories! {
     what_is_offered_must_meet_what_is_requested,
     partitions_must_share_a_name,
     late_joiners_get_the_history,
+    stored_shapes_outlive_their_publisher,
     old_shapes_expire,
     missed_deadlines_are_told_on_both_sides,
     a_time_filter_thins_out,
@@ -300,6 +301,29 @@ fn late_joiners_get_the_history(stage: &Stage) {
     assert!(
         (last_before - 4..last_before).contains(&sizes[0]),
         "{last_before} written before the match, from {sizes:?} on"
+    );
+}
+
+fn stored_shapes_outlive_their_publisher(stage: &Stage) {
+    // Neither of the others stores by itself.
+    if stage.publisher != Vendor::Pteros {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("store{}", stage.domain));
+    let _ = std::fs::remove_dir_all(&folder);
+    let options = format!("-D t -k 4 -z 0 --store-folder {}", folder.display());
+    let mut first = stage.publish(&format!("{options} --num-iterations 7 --write-period 5"));
+    assert!(first.finish(PATIENCE).unwrap().success());
+    let second = stage.publish(&format!("{options} --write-period 60000"));
+    // Their readers ask for no more than the writer's own history: the stored
+    // samples are in it.
+    let mut subscriber = stage.subscribe("-D l -k 20");
+    await_shapes(&mut subscriber, 4);
+    let sizes: Vec<_> = shapes(&stop(subscriber)).into_iter().map(|s| s.1).collect();
+    stop(second);
+    assert!(
+        [vec![4, 5, 6, 7], vec![5, 6, 7, 1]].contains(&sizes),
+        "{sizes:?}"
     );
 }
 
