@@ -523,6 +523,30 @@ fn nobody_is_moved_or_dismissed_by_a_stranger() {
 }
 
 #[test]
+fn who_moves_is_followed_once_it_answers_from_there() {
+    let mut domain = Domain::met(2);
+    let writer = domain.add_writer(0, "rt/a", EndpointQos::default());
+    let reader = domain.add_reader(1, "rt/a", EndpointQos::default());
+    domain.run_for(millis(500));
+    let there = Locator::udp_v4([10, 0, 0, 77], 7410);
+    let mut moved = config(1, 0);
+    moved.metatraffic_unicast = vec![there];
+    moved.default_unicast = vec![there];
+    let announcement = one_announcement(moved);
+    domain.nodes[1].address = there;
+    domain.deliver(0, Some(there), &announcement);
+    let home = |domain: &Domain| {
+        let machine = &domain.nodes[0].machine;
+        machine.participants().next().unwrap().metatraffic_unicast[0]
+    };
+    assert_eq!(home(&domain), address(1));
+    domain.run_for(secs(1));
+    assert_eq!(home(&domain), there);
+    assert!(domain.matches(0).contains(&(writer, reader)));
+    assert!(losses(&domain, 0).is_empty());
+}
+
+#[test]
 fn other_domains_are_not_seen() {
     let mut domain = Domain::new(1);
     domain.join(config(0, 0));

@@ -1,6 +1,7 @@
 //! Announcements in and out: newcomers, changes, goodbyes, answers.
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use crate::discovery::data::ParticipantData;
 use crate::discovery::spdp;
@@ -56,9 +57,18 @@ impl Participant {
             return;
         }
         let proof = proof(from, &peer.metatraffic_unicast, &self.config.reach);
-        if self.peers.contains(peer.prefix) {
-            self.handle_reannouncement(now, peer, proof);
-            return;
+        if let Some(known) = self.peers.data(peer.prefix) {
+            if !lives_elsewhere(known, &peer) {
+                self.handle_reannouncement(now, peer, proof);
+                return;
+            }
+            // Somebody else must not move a living participant elsewhere.
+            if proof == Proof::None {
+                self.stats.impersonation.tally();
+                return;
+            }
+            // A source address is forged easily, so even one that fits has to
+            // answer first, as a newcomer has; until then the old ones hold.
         }
         let route = route(&self.config.reach, &peer.metatraffic_unicast, proof);
         if route.locators.is_empty() {
@@ -87,7 +97,12 @@ impl Participant {
             self.stats.impersonation.tally();
             return;
         }
-        let data = Arc::new(data);
+        self.renew(now, Arc::new(data), proof);
+    }
+
+    /// Takes over what a participant says of itself now.
+    fn renew(&mut self, now: Instant, data: Arc<ParticipantData>, proof: Proof) {
+        let prefix = data.prefix;
         self.grant_lease(now, &data);
         self.peers.update(prefix, data.clone(), proof);
         self.events
@@ -131,6 +146,12 @@ impl Participant {
         let announced = &candidate.data.metatraffic_unicast;
         let proof = proof(from, announced, &self.config.reach);
         if proof == Proof::None {
+            return;
+        }
+        if self.peers.contains(prefix) {
+            if let Some(candidate) = self.candidates.take(prefix) {
+                self.renew(now, candidate.data, proof);
+            }
             return;
         }
         if self.peers.len() >= self.config.limits.participants {
@@ -238,4 +259,16 @@ impl Participant {
             message.finish();
         }
     }
+}
+
+/// Whether an announcement names a host that the participant had not named
+/// before.
+fn lives_elsewhere(known: &ParticipantData, now: &ParticipantData) -> bool {
+    let all = |data: &ParticipantData| {
+        let (own, users) = (&data.metatraffic_unicast, &data.default_unicast);
+        let hosts = own.iter().chain(users).map(|l| (l.kind, l.address));
+        hosts.collect::<Vec<_>>()
+    };
+    let before = all(known);
+    all(now).iter().any(|host| !before.contains(host))
 }

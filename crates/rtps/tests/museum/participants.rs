@@ -5,6 +5,7 @@ use std::time::Duration as WallTime;
 
 use pteros_rtps::id::{EntityId, GuidPrefix};
 use pteros_rtps::locator::Locator;
+use pteros_rtps::participant::ParticipantEvent;
 use pteros_rtps::time::Duration;
 use pteros_rtps::wire::pid;
 
@@ -109,6 +110,38 @@ fn a_known_participant_is_not_moved_to_a_victim() {
     }
     assert_eq!(town.sent_to(VICTIM), 0);
     assert!(town.stats().impersonation >= 99);
+    town.close();
+}
+
+/// The same with a forged source address: the announcement comes, as far as
+/// anybody can tell, from the victim itself. It is asked, within its three
+/// times, and since it never answers the participant stays where it is.
+#[test]
+fn a_forged_source_address_moves_nobody() {
+    let mut town = Town::open();
+    let known = prefix(1, 0);
+    let mut moves = 0;
+    for number in 1..200 {
+        let list =
+            Town::announcement(known, VICTIM).with(pid::USER_DATA, &[4, 0, 0, 0, number, 0, 0, 0]);
+        let packet = Town::announce(known, &list.end());
+        town.received += packet.0.len();
+        town.domain.deliver(0, Some(VICTIM), &packet.0);
+        town.domain.flush(0);
+        town.run_ms(20);
+        let told = town.domain.nodes[0].events.iter();
+        moves = told
+            .filter(|e| matches!(e, ParticipantEvent::ParticipantChanged(_)))
+            .count();
+    }
+    assert_eq!(moves, 0);
+    let sent = town.sent_to(VICTIM);
+    assert!(sent <= 3 * town.received, "{sent} for {}", town.received);
+    let known = town.domain.nodes[0].machine.participants();
+    let at = known.map(|p| p.metatraffic_unicast[0]);
+    assert!(at.eq([address(1), address(2)]));
+    town.run_ms(6_000);
+    assert_eq!(town.domain.nodes[0].machine.candidate_count(), 0);
     town.close();
 }
 
