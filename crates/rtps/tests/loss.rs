@@ -4,8 +4,11 @@
 mod pair;
 
 use pair::{Pair, R, W};
+use pteros_rtps::outbox::Outbox;
 use pteros_rtps::qos::{EndpointQos, History};
+use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::Duration;
+use pteros_rtps::wire::{AckNack, SequenceSet};
 
 /// A reliable pair, matched before anything is lost.
 fn joined(seed: u64, one_way: Duration) -> (Pair, W, R) {
@@ -77,4 +80,39 @@ fn a_long_way_does_not_make_repairs_come_many_times() {
     let stats = pair.writers[w.0].machine.stats();
     // One in twenty is lost, and as many of the repairs.
     assert!((200..400).contains(&stats.samples_resent), "{stats:?}");
+}
+
+#[test]
+fn a_request_put_off_outlives_an_acknowledgement_that_does_not_repeat_it() {
+    let (mut pair, w, r) = joined(6, Duration::from_micros(50));
+    pair.net.faults.loss_percent = 100;
+    pair.write(w, b"one");
+    pair.write(w, b"two");
+    pair.run(Duration::from_micros(10));
+    let now = pair.now();
+    let reader = pair.guid(r);
+    let writer = pair.writer_guid(w);
+    let machine = &mut pair.writers[w.0].machine;
+    let mut answer = |now, count, wanted: &[i64]| {
+        let mut state = SequenceSet::empty(SequenceNumber(1));
+        for number in wanted {
+            state.insert(SequenceNumber(*number));
+        }
+        let acknack = AckNack {
+            reader: reader.entity,
+            writer: writer.entity,
+            state,
+            count,
+            is_final: true,
+        };
+        machine.handle_acknack(now, reader.prefix, &acknack);
+        let mut out = Outbox::new();
+        machine.poll_transmit(now, &mut out);
+        machine.stats().samples_resent
+    };
+    let at = |us| now.after(Duration::from_micros(us));
+    assert_eq!(answer(at(0), 1_000, &[1]), 1, "served at once");
+    assert_eq!(answer(at(300), 1_001, &[2]), 1, "so soon, it is put off");
+    assert_eq!(answer(at(400), 1_002, &[]), 1);
+    assert_eq!(answer(at(1_500), 1_003, &[]), 2, "and was not forgotten");
 }
