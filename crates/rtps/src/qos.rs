@@ -44,7 +44,7 @@ pub struct EndpointQos {
     pub time_based_filter: Duration,
     /// Hint for the transport and among paced writers.
     pub transport_priority: i32,
-    /// What a durable service keeps for late joiners.
+    /// What is kept of a transient or persistent writer that is gone.
     pub durability_service: DurabilityService,
     /// Data representations offered (writers: the first is used) or accepted.
     /// Empty means XCDR1 alone (XTypes 1.3 §7.6.3.1.1).
@@ -110,9 +110,9 @@ pub enum Durability {
     Volatile,
     /// Late joiners get what the living writer keeps.
     TransientLocal,
-    /// A service outlives the writer, in memory.
+    /// Late joiners also get what was kept of a writer that is gone.
     Transient,
-    /// A service outlives the writer and the machine's restart.
+    /// The same, and it outlives the machine's restart.
     Persistent,
 }
 

@@ -218,8 +218,8 @@ pub struct ReaderProxyConfig {
     pub qos: EndpointQos,
     /// Where samples go.
     pub route: Route,
-    /// It wants the writer's QoS with each sample. Kept as a seam: no ROS 2
-    /// stack asks for it.
+    /// It wants the writer's QoS with each sample (RTPS 2.5 §8.4.2.2.2). Nothing
+    /// acts upon it: no ROS 2 stack asks, and we read policies in discovery.
     pub expects_inline_qos: bool,
     /// Whose software it is.
     pub vendor: VendorId,

@@ -1,0 +1,69 @@
+//! What RTPS 2.5 §8.4.2 demands of every writer and reader, whatever the link
+//! does to their datagrams; read from what they sent.
+
+mod pair;
+
+use std::collections::BTreeSet;
+
+use pair::Pair;
+use pair::net::Said;
+use pteros_rtps::qos::{EndpointQos, History};
+use pteros_rtps::time::Duration;
+
+/// A reliable pair that loses, repeats and reorders a lot, while a writer that
+/// keeps little writes in bursts; then it heals.
+fn troubled(seed: u64) -> Pair {
+    let qos = EndpointQos {
+        history: History::KeepLast(8),
+        ..EndpointQos::default()
+    };
+    let mut pair = Pair::with_seed(seed);
+    let w = pair.writer(0, qos.clone());
+    let r = pair.reader(1, qos);
+    pair.join(w, r);
+    pair.net.faults.loss_percent = 30;
+    pair.net.faults.duplicate_percent = 20;
+    pair.net.faults.jitter = Duration::from_millis(5);
+    for burst in 0..20 {
+        pair.write_many(w, 1 + burst % 12);
+        pair.run_ms(7);
+    }
+    pair.net.heal();
+    pair.run_ms(1_000);
+    pair
+}
+
+#[test]
+fn what_was_acknowledged_once_is_acknowledged_for_ever() {
+    for seed in 0..50 {
+        let pair = troubled(seed);
+        let mut highest = 0;
+        for said in pair.net.log.iter().flatten() {
+            if let Said::AckNack(base, _) = *said {
+                assert!(base >= highest, "seed {seed}: {base} after {highest}");
+                highest = base;
+            }
+        }
+        let last: usize = (0..20).map(|burst| 1 + burst % 12).sum();
+        assert_eq!(highest, i64::try_from(last).unwrap() + 1, "seed {seed}");
+    }
+}
+
+#[test]
+fn no_sample_leaves_before_an_earlier_one() {
+    for seed in 0..50 {
+        let pair = troubled(seed);
+        let mut seen = BTreeSet::new();
+        let mut repairs = 0;
+        for said in pair.net.log.iter().flatten() {
+            let Said::Data(number) = *said else { continue };
+            let highest = seen.last().copied().unwrap_or_default();
+            if seen.insert(number) {
+                assert!(number > highest, "seed {seed}: {number} after {highest}");
+            } else {
+                repairs += 1;
+            }
+        }
+        assert!(repairs > 0, "seed {seed} repairs nothing");
+    }
+}
