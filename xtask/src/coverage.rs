@@ -2,8 +2,9 @@
 //! test it names is one, every row shows a test or says that there is a gap.
 //!
 //! Read from the first heading on: code spans with a slash. `rtps/wire/gap.rs`
-//! lies below `crates/rtps/src/` (or `crates/rtps/`), `…/x.rs::a_test` is a test
-//! in it, `::another` one more in the file named last on the same line.
+//! lies below `crates/rtps/src/` (or `crates/rtps/`, or the root),
+//! `…/x.rs::a_test` is a test in it or `…/x.txt::a_scenario` a simulated
+//! scenario, `::another` one more in the file named last on the same line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,7 +37,9 @@ pub fn check(root: &Path, text: &str) -> Vec<Finding> {
             if path.contains('/') {
                 file = find(root, path);
                 if file.is_none() {
-                    add(format!("{path}: no such file or folder below crates/"));
+                    add(format!(
+                        "{path}: no such file or folder, below crates/ or here"
+                    ));
                 }
             } else if !path.is_empty() {
                 // Not a path: `EndpointEvent`.
@@ -64,15 +67,23 @@ fn is_row(line: &str) -> bool {
 fn find(root: &Path, path: &str) -> Option<PathBuf> {
     let (krate, rest) = path.split_once('/')?;
     let krate = root.join("crates").join(krate);
-    let places = [krate.join("src").join(rest), krate.join(rest)];
+    let places = [
+        krate.join("src").join(rest),
+        krate.join(rest),
+        root.join(path),
+    ];
     places.into_iter().find(|place| place.exists())
 }
 
-/// Whether `file` holds that function as a test, or as a story that the
-/// `main.rs` beside it plays.
+/// Whether `file` holds that scenario, or that function as a test or as a story
+/// that it plays, or that the `main.rs` beside it does.
 fn is_test(file: &Path, name: &str) -> bool {
     let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
     let text = read(file);
+    if file.extension().is_some_and(|extension| extension == "txt") {
+        let scenario = |line: &str| line.split([':', ' ']).next() == Some(name);
+        return text.lines().any(scenario);
+    }
     let head = format!("fn {name}(");
     let lines: Vec<&str> = text.lines().collect();
     let Some(at) = lines.iter().position(|line| line.contains(&head)) else {
@@ -85,6 +96,10 @@ fn is_test(file: &Path, name: &str) -> bool {
         !line.is_empty() && line != "}" && !line.ends_with('{')
     });
     if attributes.into_iter().any(|line| line.trim() == "#[test]") {
+        return true;
+    }
+    let item = format!("{name},");
+    if lines.iter().any(|line| line.trim() == item) {
         return true;
     }
     let plays = |c: char| !(c.is_alphanumeric() || c == '_');
@@ -113,6 +128,8 @@ mod tests {
             "| 8.3 | | `rtps/wire/gap.rs` | `rtps/tests/byte_tables.rs::gap` `::header` |",
             "| 8.3 | | — | gap: not there |",
             "| 2.2 | | | `pteros/tests/conformance/samples.rs::keep_last_keeps_the_last` |",
+            "| 2.2 | | | `sim/tests/scenarios/partition.txt::two_patterns_never_meet` |",
+            "| 2.2 | | | `examples/shapes/tests/vendors.rs::old_shapes_expire` |",
             "Told as `EndpointEvent`.",
         ];
         for row in good {
