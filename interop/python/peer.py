@@ -19,6 +19,7 @@ from cyclonedds.builtin import (BuiltinDataReader, BuiltinTopicDcpsParticipant,
                                 BuiltinTopicDcpsPublication, BuiltinTopicDcpsSubscription)
 from cyclonedds.core import DDSException, Listener, Policy, Qos
 from cyclonedds.domain import DomainParticipant
+from cyclonedds.dynamic import get_types_for_typeid
 from cyclonedds.idl import IdlStruct
 from cyclonedds.idl.annotations import final, key
 from cyclonedds.idl.types import int32, sequence, uint8, uint32
@@ -181,7 +182,7 @@ def fill(size, seq, printable):
 
 def parse():
     parser = argparse.ArgumentParser(prog="peer", description=__doc__, allow_abbrev=False)
-    parser.add_argument("verb", choices=["pub", "sub", "look"])
+    parser.add_argument("verb", choices=["pub", "sub", "look", "typeof"])
     parser.add_argument("--topic", default="rt/chatter")
     parser.add_argument("--type", choices=["string", "bytes", "shape"], default="string")
     parser.add_argument("--type-name", default="ShapeType")
@@ -355,6 +356,22 @@ def run_look(o, participant, _topic, _reports, end):
     return EXIT_OK
 
 
+def run_typeof(o, participant, _topic, _reports, end):
+    """Asks the first endpoint of others on the topic for its type, as the command
+    `cyclonedds typeof` does."""
+    readers = [BuiltinDataReader(participant, BuiltinTopicDcpsPublication),
+               BuiltinDataReader(participant, BuiltinTopicDcpsSubscription)]
+    say("ready")
+    while not stop.is_set() and time.monotonic() < end:
+        for found in (found for reader in readers for found in reader.read(N=32)):
+            if found.topic_name == o.topic and found.participant_key != participant.guid and found.type_id:
+                shown, _ = get_types_for_typeid(participant, found.type_id, duration(seconds=10))
+                say(" ".join(["type", shown.__idl_typename__.replace(".", "::"), *shown.__annotations__]))
+                return EXIT_OK
+        time.sleep(0.02)
+    return EXIT_TIME
+
+
 def main():
     o = parse()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -364,7 +381,7 @@ def main():
     participant = DomainParticipant(o.domain or 0, qos=enclave)
     types = {"string": String, "bytes": Bytes, "shape": shape_type(o.type_name)}
     topic = Topic(participant, o.topic, types[o.type])
-    run = {"pub": run_pub, "sub": run_sub, "look": run_look}[o.verb]
+    run = {"pub": run_pub, "sub": run_sub, "look": run_look, "typeof": run_typeof}[o.verb]
     return run(o, participant, topic, Reports(), end)
 
 

@@ -180,6 +180,7 @@ impl Graph {
             ParticipantEvent::EndpointLost(guid) => {
                 state.endpoints.remove(guid);
             }
+            ParticipantEvent::TypesLearned => {}
             _ => return,
         }
         drop(state);

@@ -41,6 +41,7 @@ pub mod ready;
 pub mod sample;
 mod separation;
 mod source_order;
+mod type_objects;
 pub mod udp;
 mod waiters;
 pub mod writer;

@@ -263,7 +263,10 @@ impl Core {
     }
 
     fn endpoint_data(&self, guid: Guid, spec: EndpointSpec) -> EndpointData {
-        EndpointData::new(guid, &spec.topic, &spec.type_name, spec.qos)
+        EndpointData {
+            type_information: self.type_information(&spec.message_type, &spec.type_name),
+            ..EndpointData::new(guid, &spec.topic, &spec.type_name, spec.qos)
+        }
     }
 
     // --- local with remote ---
@@ -343,7 +346,8 @@ impl Core {
             | ParticipantEvent::ParticipantChanged(_)
             | ParticipantEvent::ParticipantLost { .. }
             | ParticipantEvent::EndpointDiscovered(_)
-            | ParticipantEvent::EndpointLost(_) => {}
+            | ParticipantEvent::EndpointLost(_)
+            | ParticipantEvent::TypesLearned => {}
         }
         if changes_publishers {
             self.tell_of_publishers(now);

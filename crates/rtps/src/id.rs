@@ -69,6 +69,15 @@ impl EntityId {
     /// Writer liveliness protocol, reader.
     pub const WLP_READER: Self = Self::new([0, 2, 0], 0xc7);
 
+    /// TypeLookup service, writer of requests.
+    pub const TYPE_REQUEST_WRITER: Self = Self::new([0, 3, 0], 0xc3);
+    /// TypeLookup service, reader of requests.
+    pub const TYPE_REQUEST_READER: Self = Self::new([0, 3, 0], 0xc4);
+    /// TypeLookup service, writer of replies.
+    pub const TYPE_REPLY_WRITER: Self = Self::new([0, 3, 1], 0xc3);
+    /// TypeLookup service, reader of replies.
+    pub const TYPE_REPLY_READER: Self = Self::new([0, 3, 1], 0xc4);
+
     /// Kind byte of a user writer without key.
     pub const KIND_WRITER_NO_KEY: u8 = 0x03;
     /// Kind byte of a user reader without key.

@@ -26,7 +26,7 @@ pub use information::{Dependency, INFORMATION_BYTES_MAX, TypeInformation};
 pub use read::{Foreign, described};
 
 use crate::cdr::{Encapsulation, Encoder, Endian, Representation};
-use crate::describe::{IndividualTypeDescription, TypeDescription, type_id};
+use crate::describe::{Field, IndividualTypeDescription, TypeDescription, type_id};
 use crate::message::dds_type_name;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -70,6 +70,8 @@ impl ObjectPair {
 /// The objects of a type and of all types that it refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeObjects {
+    /// The type's name on the wire.
+    pub name: String,
     /// The type itself.
     pub own: ObjectPair,
     /// All types reachable from it, by name, each once.
@@ -93,6 +95,7 @@ impl TypeObjects {
         };
         let own = builder.pair(&description.type_description, 0)?;
         Some(Self {
+            name: dds_name(&description.type_description),
             own,
             referenced: builder.built.into_values().collect(),
         })
@@ -112,17 +115,29 @@ impl TypeObjects {
     }
 }
 
-/// Whether the type should be announced at all.
+/// Whether the type can be announced without harm to anybody.
 ///
-/// Cyclone DDS refuses to match types whose announced extensibilities differ,
-/// and compilers of IDL differ in their defaults; peers of an appendable type
-/// then find each other by name alone, as long as one side is silent. ROS 2's
-/// types are final everywhere.
+/// Not so where it holds 8-bit integers or wide strings: Cyclone DDS before 11
+/// does not know those kinds and crashes on their objects, which it asks for
+/// when its own type differs (it takes `uint8` for an octet). Nor where it is
+/// appendable: Cyclone refuses to match types whose announced extensibilities
+/// differ, and compilers of IDL differ in their defaults. Types that are not
+/// announced match by name, as all did before.
 pub fn is_announced(description: &TypeDescription) -> bool {
     use crate::describe::Extensibility::Final;
+    let is_known_everywhere = |field: &Field| {
+        !matches!(
+            field.field_type.type_id % type_id::ARRAY,
+            type_id::INT8
+                | type_id::UINT8
+                | type_id::BYTE
+                | type_id::WSTRING
+                | type_id::BOUNDED_WSTRING
+        )
+    };
     core::iter::once(&description.type_description)
         .chain(&description.referenced)
-        .all(|ty| ty.extensibility == Final)
+        .all(|ty| ty.extensibility == Final && ty.fields.iter().all(is_known_everywhere))
 }
 
 /// The name of a type in DDS.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use pteros::interfaces::sensor_msgs::msg::JointState;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
 use pteros::qos::{DurabilityPolicy, ReliabilityPolicy};
@@ -56,6 +57,25 @@ pub fn our_announcements_match_theirs(stage: &Stage) {
     assert!(subscription.wait_for_matched(1, PATIENCE));
     peer.expect("matched 1", PATIENCE);
     assert_eq!(elsewhere.matched_count(), 0);
+}
+
+/// The members are written as Python shows them.
+pub fn our_types_are_shown(stage: &Stage) {
+    let node = stage.node();
+    let _publisher = node.create_publisher::<Text>("chatter", 10).unwrap();
+    let _subscription = node
+        .create_polled_subscription::<JointState>("joints", 10)
+        .unwrap();
+    for (topic, expected) in [
+        ("rt/chatter", "type std_msgs::msg::dds_::String_ data"),
+        (
+            "rt/joints",
+            "type sensor_msgs::msg::dds_::JointState_ header name position velocity effort",
+        ),
+    ] {
+        let mut peer = stage.peer(&format!("typeof --topic {topic}"));
+        assert_eq!(peer.expect("type ", PATIENCE), expected);
+    }
 }
 
 pub fn our_type_hash_is_read(stage: &Stage) {

@@ -99,6 +99,15 @@ fn our_type_hash_is_read() {
 }
 
 #[test]
+fn our_types_are_shown() {
+    play(
+        Stack::Python,
+        "our_types_are_shown",
+        announce::our_types_are_shown,
+    );
+}
+
+#[test]
 fn their_instances_end_for_us() {
     play(
         Stack::Python,

@@ -16,6 +16,13 @@ use crate::time::{Duration, Instant};
 use crate::wire::{Heartbeat, Submessage};
 use crate::writer::{NewChange, ReaderProxyConfig, Writer, WriterConfig};
 
+/// Messages of a volatile channel that are kept until they are acknowledged.
+const MESSAGES_MAX: u32 = 64;
+
+/// The largest of them: the TypeLookup service's largest reply, with room for
+/// names and headers.
+const MESSAGE_BYTES_MAX: usize = 192 << 10;
+
 /// A pair of built-in endpoints.
 pub(crate) struct Channel {
     writer: Writer,
@@ -24,6 +31,7 @@ pub(crate) struct Channel {
     reader_id: EntityId,
     /// Bits of a peer's built-in endpoint set for its writer and its reader.
     bits: (u32, u32),
+    qos: EndpointQos,
 }
 
 impl Channel {
@@ -39,6 +47,40 @@ impl Channel {
             writer_id,
             reader_id,
             bits,
+            qos: qos(),
+        }
+    }
+
+    /// A channel of messages without key, each for one peer, that nobody gets
+    /// who comes later.
+    pub(crate) fn volatile(
+        prefix: GuidPrefix,
+        writer_id: EntityId,
+        reader_id: EntityId,
+        bits: (u32, u32),
+    ) -> Self {
+        let qos = EndpointQos {
+            durability: Durability::Volatile,
+            history: History::KeepLast(MESSAGES_MAX),
+            ..qos()
+        };
+        let mut writer = WriterConfig::new(prefix.with(writer_id), qos.clone());
+        writer.limits.sample_bytes_max = MESSAGE_BYTES_MAX;
+        writer.limits.history_bytes_max = 16 * MESSAGE_BYTES_MAX;
+        let mut reader = ReaderConfig::new(prefix.with(reader_id), qos.clone());
+        reader.limits.defrag.sample_bytes_max = MESSAGE_BYTES_MAX;
+        reader.limits.defrag.bytes_max = 2 * MESSAGE_BYTES_MAX;
+        reader.limits.reorder_bytes_max = 2 * MESSAGE_BYTES_MAX;
+        // Most peers never say anything here. What one says comes with a
+        // heartbeat, which is introduction enough.
+        reader.nack.introductions = 0;
+        Self {
+            writer: Writer::new(writer),
+            reader: Reader::new(reader),
+            writer_id,
+            reader_id,
+            bits,
+            qos,
         }
     }
 
@@ -50,7 +92,7 @@ impl Channel {
                 now,
                 ReaderProxyConfig {
                     guid: peer.prefix.with(self.reader_id),
-                    qos: qos(),
+                    qos: self.qos.clone(),
                     route: route.clone(),
                     expects_inline_qos: peer.expects_inline_qos,
                     content_filter: None,
@@ -63,7 +105,7 @@ impl Channel {
                 now,
                 WriterProxyConfig {
                     guid: peer.prefix.with(self.writer_id),
-                    qos: qos(),
+                    qos: self.qos.clone(),
                     route: route.clone(),
                     vendor: peer.vendor,
                 },
@@ -101,6 +143,17 @@ impl Channel {
     /// DDS reads that) and as key-only payload (Cyclone does).
     pub(crate) fn dispose(&mut self, now: Instant, key: [u8; 16], key_only: Bytes) {
         self.write(now, key, key_only, ChangeKind::DisposedUnregistered);
+    }
+
+    /// Tells one peer something. Beyond 64 messages that are on their way, the
+    /// oldest is dropped; one that is too large is not sent.
+    pub(crate) fn send(&mut self, now: Instant, to: GuidPrefix, payload: Bytes) {
+        let change = NewChange {
+            payload,
+            only_for: Some(to.with(self.reader_id)),
+            ..NewChange::default()
+        };
+        let _ = self.writer.write(now, change);
     }
 
     fn write(&mut self, now: Instant, key: [u8; 16], payload: Bytes, kind: ChangeKind) {

@@ -7,3 +7,4 @@ pub(crate) mod lease;
 pub(crate) mod liveliness;
 pub(crate) mod sedp;
 pub mod spdp;
+pub mod type_lookup;

@@ -31,9 +31,18 @@ pub const SUBSCRIPTIONS_DETECTOR: u32 = 1 << 5;
 pub const PARTICIPANT_MESSAGE_WRITER: u32 = 1 << 10;
 /// PID_BUILTIN_ENDPOINT_SET: reader of participant messages (liveliness).
 pub const PARTICIPANT_MESSAGE_READER: u32 = 1 << 11;
+/// PID_BUILTIN_ENDPOINT_SET: TypeLookup's writer of requests (XTypes 1.3
+/// §7.6.3.3.4).
+pub const TYPE_REQUEST_WRITER: u32 = 1 << 12;
+/// PID_BUILTIN_ENDPOINT_SET: TypeLookup's reader of requests.
+pub const TYPE_REQUEST_READER: u32 = 1 << 13;
+/// PID_BUILTIN_ENDPOINT_SET: TypeLookup's writer of replies.
+pub const TYPE_REPLY_WRITER: u32 = 1 << 14;
+/// PID_BUILTIN_ENDPOINT_SET: TypeLookup's reader of replies.
+pub const TYPE_REPLY_READER: u32 = 1 << 15;
 
-/// The built-in endpoints we have: 0x0c3f, what Cyclone and Fast DDS announce
-/// too when security is out of play.
+/// The built-in endpoints we have: 0xfc3f, what Cyclone announces too when
+/// security is out of play.
 pub const OUR_ENDPOINTS: u32 = PARTICIPANT_ANNOUNCER
     | PARTICIPANT_DETECTOR
     | PUBLICATIONS_ANNOUNCER
@@ -41,7 +50,11 @@ pub const OUR_ENDPOINTS: u32 = PARTICIPANT_ANNOUNCER
     | SUBSCRIPTIONS_ANNOUNCER
     | SUBSCRIPTIONS_DETECTOR
     | PARTICIPANT_MESSAGE_WRITER
-    | PARTICIPANT_MESSAGE_READER;
+    | PARTICIPANT_MESSAGE_READER
+    | TYPE_REQUEST_WRITER
+    | TYPE_REQUEST_READER
+    | TYPE_REPLY_WRITER
+    | TYPE_REPLY_READER;
 
 /// Pauses after the first announcements, in milliseconds.
 const BURST: [i64; 4] = [100, 100, 200, 400];

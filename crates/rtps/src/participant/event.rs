@@ -86,6 +86,9 @@ pub enum ParticipantEvent {
         /// Theirs.
         remote: Arc<EndpointData>,
     },
+    /// Peers sent what was asked with
+    /// [`Participant::foreign_type`](super::Participant::foreign_type).
+    TypesLearned,
     /// A participant asserted the liveliness of its writers of this kind.
     LivelinessAsserted {
         /// Who.

@@ -37,6 +37,7 @@ use crate::discovery::lease::Leases;
 use crate::discovery::liveliness::Wlp;
 use crate::discovery::sedp::Sedp;
 use crate::discovery::spdp::{self, Announcer};
+use crate::discovery::type_lookup::{ForeignType, TypeLookup};
 use crate::id::{EntityId, Guid, GuidPrefix, ProtocolVersion, VendorId};
 use crate::locator::Locator;
 use crate::matching::{Pairs, Verdict};
@@ -47,6 +48,8 @@ use crate::time::{Duration, Instant};
 use crate::wire::Submessage;
 
 use crate::stats::Tally;
+use pteros_msg::typeobject::TypeObjects;
+
 use candidate::Candidates;
 use endpoints::Endpoints;
 use peer::Peers;
@@ -65,6 +68,7 @@ pub struct Participant {
     tombstones: Tombstones,
     sedp: Sedp,
     wlp: Wlp,
+    types: TypeLookup,
     locals: Endpoints,
     remotes: Endpoints,
     pairs: Pairs,
@@ -85,6 +89,7 @@ impl Participant {
             tombstones: Tombstones::default(),
             sedp: Sedp::new(config.prefix),
             wlp: Wlp::new(config.prefix),
+            types: TypeLookup::new(config.prefix),
             locals: Endpoints::default(),
             remotes: Endpoints::default(),
             pairs: Pairs::default(),
@@ -146,6 +151,8 @@ impl Participant {
             }
         } else if self.wlp.channel.handle(now, source, message) {
             self.tell_assertions();
+        } else if self.types.handle(now, source, message) && self.types.take_news() {
+            self.events.push_back(ParticipantEvent::TypesLearned);
         }
     }
 
@@ -174,6 +181,8 @@ impl Participant {
         self.wlp.channel.handle_timeout(now);
         self.sedp.publications.handle_timeout(now);
         self.sedp.subscriptions.handle_timeout(now);
+        self.types.requests.handle_timeout(now);
+        self.types.replies.handle_timeout(now);
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) and
@@ -189,6 +198,8 @@ impl Participant {
             self.wlp.channel.next_timeout(),
             self.sedp.publications.next_timeout(),
             self.sedp.subscriptions.next_timeout(),
+            self.types.requests.next_timeout(),
+            self.types.replies.next_timeout(),
         ]
         .into_iter()
         .fold(None, earliest)
@@ -220,6 +231,23 @@ impl Participant {
         self.sedp.publish(now, &data);
         self.update_automatic_lease(now);
         self.pair_local(&data);
+    }
+
+    /// Answers peers that ask for this type, from now on and for good. Before
+    /// the first endpoint of the type is added, or they might ask too early.
+    pub fn offer_type(&mut self, objects: &TypeObjects) {
+        self.types.offer(objects);
+    }
+
+    /// What a remote endpoint's type is made of. What is missing is asked for:
+    /// call again after [`ParticipantEvent::TypesLearned`], at the latest after
+    /// half a second. `None`: no such endpoint.
+    pub fn foreign_type(&mut self, now: Instant, remote: Guid) -> Option<ForeignType> {
+        let endpoint = self.remotes.find(remote)?;
+        let peer = self.peers.data(remote.prefix)?;
+        let service = spdp::TYPE_REQUEST_READER | spdp::TYPE_REPLY_WRITER;
+        let serves = peer.builtin_endpoints & service == service;
+        Some(self.types.describe(now, endpoint, serves))
     }
 
     /// Takes back a writer or reader of ours; `Unmatched` is told for each of
@@ -276,7 +304,9 @@ impl Participant {
         let publications = self.sedp.publications.poll_transmit(now, out);
         let subscriptions = self.sedp.subscriptions.poll_transmit(now, out);
         let liveliness = self.wlp.channel.poll_transmit(now, out);
-        publications || subscriptions || liveliness || out.is_full()
+        let requests = self.types.requests.poll_transmit(now, out);
+        let replies = self.types.replies.poll_transmit(now, out);
+        publications || subscriptions || liveliness || requests || replies || out.is_full()
     }
 
     /// Says goodbye: takes back all endpoints and the participant itself, so

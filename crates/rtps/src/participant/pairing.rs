@@ -22,6 +22,8 @@ impl Participant {
         self.sedp.publications.meet(now, &data, &peer.metatraffic);
         self.sedp.subscriptions.meet(now, &data, &peer.metatraffic);
         self.wlp.channel.meet(now, &data, &peer.metatraffic);
+        self.types.requests.meet(now, &data, &peer.metatraffic);
+        self.types.replies.meet(now, &data, &peer.metatraffic);
         self.peers.insert(now, peer);
         // From here on its reader's acknowledgements keep what it has to hear.
         self.tombstones.lower(data.prefix);
@@ -42,6 +44,7 @@ impl Participant {
         self.sedp.publications.part(prefix);
         self.sedp.subscriptions.part(prefix);
         self.wlp.channel.part(prefix);
+        self.types.part(prefix);
         let gone: Vec<Guid> = self.remotes.of(prefix).map(|e| e.guid).collect();
         for guid in &gone {
             self.unpair_remote(*guid);
@@ -65,6 +68,8 @@ impl Participant {
                 &mut self.sedp.publications,
                 &mut self.sedp.subscriptions,
                 &mut self.wlp.channel,
+                &mut self.types.requests,
+                &mut self.types.replies,
             ] {
                 channel.reroute(prefix, &after.metatraffic);
             }

@@ -1,0 +1,180 @@
+//! Types told and asked for between participants (XTypes 1.3 §7.6.3.3).
+
+mod domain;
+
+use domain::{Domain, address, config, endpoint, prefix};
+use pteros_interfaces::nav_msgs::msg::Odometry;
+use pteros_msg::Message;
+use pteros_msg::typeobject::TypeObjects;
+use pteros_msg::typeobject::lookup::{Identity, Operation, Request};
+use pteros_rtps::discovery::type_lookup::ForeignType;
+use pteros_rtps::id::{EntityId, Guid};
+use pteros_rtps::participant::ParticipantEvent;
+use pteros_rtps::qos::EndpointQos;
+use pteros_rtps::time::Duration;
+
+/// Node 0 has a writer of odometry, announced with its type.
+fn with_odometry(domain: &mut Domain) -> Guid {
+    let objects = TypeObjects::new(Odometry::type_description()).unwrap();
+    domain.nodes[0].machine.offer_type(&objects);
+    let guid = domain.new_guid(0, EntityId::KIND_WRITER_NO_KEY);
+    let mut data = endpoint(guid, "rt/odom", &objects.name, EndpointQos::default());
+    data.type_information = Some(objects.information().into());
+    domain.write_endpoint(0, data);
+    domain.run_for(Duration::from_millis(500));
+    guid
+}
+
+fn ask(domain: &mut Domain, node: usize, guid: Guid) -> Option<ForeignType> {
+    let now = domain.now;
+    let answer = domain.nodes[node].machine.foreign_type(now, guid);
+    domain.flush(node);
+    answer
+}
+
+/// Asks as the owner of a participant should; the answer, and how often it asked.
+fn ask_until_told(domain: &mut Domain, guid: Guid) -> (ForeignType, usize) {
+    for count in 1.. {
+        match ask(domain, 1, guid) {
+            Some(ForeignType::Asked) => domain.run_for(Duration::from_millis(500)),
+            Some(other) => return (other, count),
+            None => panic!("the endpoint is gone"),
+        }
+    }
+    unreachable!()
+}
+
+/// What is said of odometry; TypeObjects know no defaults.
+fn assert_is_odometry(found: &ForeignType) {
+    let ForeignType::Known(description) = found else {
+        panic!("{found:?}");
+    };
+    let expected = Odometry::type_description();
+    let names = |fields: &[pteros_msg::describe::Field]| -> Vec<String> {
+        fields.iter().map(|field| field.name.clone()).collect()
+    };
+    let own = &description.type_description;
+    assert_eq!(own.type_name, "nav_msgs/msg/Odometry");
+    assert_eq!(names(&own.fields), names(&expected.type_description.fields));
+    assert_eq!(description.referenced.len(), expected.referenced.len());
+}
+
+#[test]
+fn a_peer_that_does_not_know_a_type_asks_for_it_and_is_told() {
+    let mut domain = Domain::met(2);
+    let guid = with_odometry(&mut domain);
+    assert_eq!(ask(&mut domain, 1, guid), Some(ForeignType::Asked));
+    domain.run_for(Duration::from_millis(50));
+    let events = &domain.nodes[1].events;
+    assert!(
+        events.contains(&ParticipantEvent::TypesLearned),
+        "{events:?}"
+    );
+    let found = ask(&mut domain, 1, guid).unwrap();
+    assert_is_odometry(&found);
+}
+
+#[test]
+fn a_type_is_told_though_a_third_of_the_datagrams_is_lost() {
+    for seed in 1..20 {
+        let mut domain = Domain::new(seed);
+        domain.join(config(0, 0));
+        domain.join(config(1, 0));
+        domain.run_for(Duration::from_millis(500));
+        let guid = with_odometry(&mut domain);
+        domain.loss = 33;
+        let (found, _) = ask_until_told(&mut domain, guid);
+        assert_is_odometry(&found);
+    }
+}
+
+#[test]
+fn a_peer_that_never_answers_is_asked_four_times() {
+    let mut domain = Domain::met(2);
+    let guid = with_odometry(&mut domain);
+    domain.cuts = vec![(0, 1)];
+    let (found, count) = ask_until_told(&mut domain, guid);
+    assert_eq!((found, count), (ForeignType::NoAnswer, 5));
+}
+
+#[test]
+fn a_peer_without_type_information_is_not_asked() {
+    let mut domain = Domain::met(2);
+    let guid = domain.add_writer(0, "rt/odom", EndpointQos::default());
+    domain.run_for(Duration::from_millis(500));
+    assert_eq!(ask(&mut domain, 1, guid), Some(ForeignType::Silent));
+}
+
+#[test]
+fn only_the_asker_gets_the_reply() {
+    let mut domain = Domain::met(3);
+    let guid = with_odometry(&mut domain);
+    let before = domain.sent.get(&address(2)).copied();
+    assert_eq!(ask(&mut domain, 1, guid), Some(ForeignType::Asked));
+    domain.run_for(Duration::from_millis(50));
+    let after = domain.sent.get(&address(2)).copied();
+    let bytes = |sent: Option<(usize, usize)>| sent.map_or(0, |(_, bytes)| bytes);
+    assert!(bytes(after) - bytes(before) < 1_000, "{before:?} {after:?}");
+}
+
+/// DATA number 1 of node 1's writer of requests, then its HEARTBEAT.
+fn request_datagram(payload: &[u8]) -> Vec<u8> {
+    let ids = [
+        EntityId::TYPE_REQUEST_READER.to_bytes(),
+        EntityId::TYPE_REQUEST_WRITER.to_bytes(),
+    ]
+    .concat();
+    let number = [[0; 4], 1_u32.to_le_bytes()].concat();
+    let data = [&[0, 0, 16, 0], &ids[..], &number, payload].concat();
+    let heartbeat = [&ids[..], &number, &number, &1_u32.to_le_bytes()].concat();
+    let submessage = |id: u8, flags: u8, content: &[u8]| {
+        let length = u16::try_from(content.len()).unwrap().to_le_bytes();
+        [&[id, flags, length[0], length[1]], content].concat()
+    };
+    [
+        &b"RTPS\x02\x03\x01\x50"[..],
+        &prefix(1, 0).0,
+        &submessage(0x15, 5, &data),
+        &submessage(0x07, 1, &heartbeat),
+    ]
+    .concat()
+}
+
+#[test]
+fn a_request_for_one_type_a_thousand_times_is_answered_once() {
+    let mut domain = Domain::met(2);
+    with_odometry(&mut domain);
+    let objects = TypeObjects::new(Odometry::type_description()).unwrap();
+    let request = Request {
+        identity: Identity::default(),
+        instance: String::new(),
+        operation: Operation::Types,
+        ids: vec![objects.own.complete.id; 1_000],
+    };
+    let sent = |domain: &Domain| domain.sent.get(&address(1)).map_or(0, |(_, bytes)| *bytes);
+    let before = sent(&domain);
+    let datagram = request_datagram(&request.encode());
+    domain.deliver(0, Some(address(1)), &datagram);
+    domain.flush(0);
+    let bytes = sent(&domain) - before;
+    assert!((300..2_000).contains(&bytes), "{bytes} bytes");
+}
+
+#[test]
+fn a_stranger_is_not_answered() {
+    let mut domain = Domain::met(2);
+    with_odometry(&mut domain);
+    let objects = TypeObjects::new(Odometry::type_description()).unwrap();
+    let request = Request {
+        identity: Identity::default(),
+        instance: String::new(),
+        operation: Operation::Types,
+        ids: vec![objects.own.complete.id],
+    };
+    let mut datagram = request_datagram(&request.encode());
+    datagram[8..20].copy_from_slice(&prefix(9, 9).0);
+    let before = domain.datagrams;
+    domain.deliver(0, Some(address(7)), &datagram);
+    domain.flush(0);
+    assert_eq!(domain.datagrams, before);
+}
