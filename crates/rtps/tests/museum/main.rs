@@ -4,11 +4,12 @@
 //!
 //! Attacks on endpoints happen in a [`hall::Hall`], attacks on discovery in a
 //! [`town::Town`]; the rules that hold at the end of every story are in their
-//! `close`. Payloads of messages have a wing of their own in `pteros-msg`, node
-//! lists one in `pteros-rmw`.
+//! `close`; README.md lists which story stands for what. Payloads of messages
+//! have a wing of their own in `pteros-msg`, node lists one in `pteros-rmw`.
 
 #[path = "../../../pteros/tests/walk/allocations.rs"]
 mod allocations;
+mod catalogue;
 #[path = "../domain/mod.rs"]
 mod domain;
 mod endpoints;

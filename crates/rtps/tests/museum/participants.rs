@@ -113,7 +113,7 @@ fn a_known_participant_is_not_moved_to_a_victim() {
     town.close();
 }
 
-/// The same with a forged source address: the announcement comes, as far as
+/// CVE-2021-38425's fix, with a forged source address (Fast DDS #5380): the announcement comes, as far as
 /// anybody can tell, from the victim itself. It is asked, within its three
 /// times, and since it never answers the participant stays where it is.
 #[test]
