@@ -52,6 +52,8 @@ pub(crate) struct Stream {
     samples_max: usize,
     /// The last number heard of.
     last: i64,
+    /// From this number on nothing is missing, but for what filters kept back.
+    sound_from: i64,
     /// Since this place in the publisher nothing has been missed.
     pub covers_from: i64,
     open: Option<Part>,
@@ -78,6 +80,7 @@ impl Stream {
             of_group,
             samples_max,
             last: 0,
+            sound_from: 0,
             covers_from: 0,
             open: None,
             open_bytes: 0,
@@ -90,6 +93,7 @@ impl Stream {
         if self.last < sequence {
             self.note_hole(place);
             self.last = sequence;
+            self.sound_from = sequence.saturating_add(1);
         }
     }
 
@@ -111,6 +115,7 @@ impl Stream {
         let place = mark.group_sequence.map_or(sequence, |n| n.0);
         if sequence != self.last.saturating_add(1) {
             self.note_hole(place);
+            self.sound_from = sequence;
         }
         self.last = sequence;
         match mark.kind {
@@ -121,7 +126,7 @@ impl Stream {
                     if self.open.as_ref().is_some_and(|open| open.set != set) {
                         self.close(&mut out);
                     }
-                    self.add(set, &mark, sequence, place, items);
+                    self.add(set, &mark, place, items);
                 }
                 None => {
                     self.close(&mut out);
@@ -145,8 +150,9 @@ impl Stream {
         Some(set.0)
     }
 
-    fn add(&mut self, set: i64, mark: &Mark, sequence: i64, place: i64, items: Vec<Item>) {
-        let begins_here = mark.set.is_some_and(|first| first.0 == sequence);
+    fn add(&mut self, set: i64, mark: &Mark, place: i64, items: Vec<Item>) {
+        // A filter may have kept the first of them back.
+        let has_beginning = mark.set.is_some_and(|first| first.0 >= self.sound_from);
         let samples_max = self.samples_max;
         let open = self.open.get_or_insert_with(|| Part {
             set,
@@ -154,7 +160,7 @@ impl Stream {
             writers: None,
             items: Vec::new(),
             received: 0,
-            is_whole: begins_here,
+            is_whole: has_beginning,
         });
         open.received += 1;
         let weight: usize = items.iter().map(weight).sum();
