@@ -5,16 +5,17 @@ mod pair;
 
 use std::collections::BTreeSet;
 
-use pair::Pair;
 use pair::net::Said;
-use pteros_rtps::qos::{EndpointQos, History};
+use pair::{Pair, R};
+use pteros_rtps::qos::{EndpointQos, History, Reliability};
 use pteros_rtps::time::Duration;
 
-/// A reliable pair that loses, repeats and reorders a lot, while a writer that
+/// A pair that loses, repeats and reorders a lot, while a writer that
 /// keeps little writes in bursts; then it heals.
-fn troubled(seed: u64) -> Pair {
+fn troubled(seed: u64, reliability: Reliability) -> (Pair, R) {
     let qos = EndpointQos {
         history: History::KeepLast(8),
+        reliability,
         ..EndpointQos::default()
     };
     let mut pair = Pair::with_seed(seed);
@@ -30,13 +31,13 @@ fn troubled(seed: u64) -> Pair {
     }
     pair.net.heal();
     pair.run_ms(1_000);
-    pair
+    (pair, r)
 }
 
 #[test]
 fn what_was_acknowledged_once_is_acknowledged_for_ever() {
     for seed in 0..50 {
-        let pair = troubled(seed);
+        let (pair, _) = troubled(seed, Reliability::Reliable);
         let mut highest = 0;
         for said in pair.net.log.iter().flatten() {
             if let Said::AckNack(base, _) = *said {
@@ -52,7 +53,7 @@ fn what_was_acknowledged_once_is_acknowledged_for_ever() {
 #[test]
 fn no_sample_leaves_before_an_earlier_one() {
     for seed in 0..50 {
-        let pair = troubled(seed);
+        let (pair, _) = troubled(seed, Reliability::Reliable);
         let mut seen = BTreeSet::new();
         let mut repairs = 0;
         for said in pair.net.log.iter().flatten() {
@@ -65,5 +66,19 @@ fn no_sample_leaves_before_an_earlier_one() {
             }
         }
         assert!(repairs > 0, "seed {seed} repairs nothing");
+    }
+}
+
+/// §8.4.12.1: what is overtaken is given up, for there is nothing to wait for.
+#[test]
+fn a_best_effort_reader_never_goes_back() {
+    for seed in 0..50 {
+        let (pair, r) = troubled(seed, Reliability::BestEffort);
+        let numbers = pair.numbers(r);
+        let rises = numbers.is_sorted_by(|earlier, later| earlier < later);
+        assert!(rises, "seed {seed}: {numbers:?}");
+        assert!(!numbers.is_empty(), "seed {seed} brings nothing");
+        let asked = |said: &Said| matches!(said, Said::AckNack(..) | Said::Heartbeat(..));
+        assert_eq!(pair.net.count(asked), 0, "seed {seed}");
     }
 }
