@@ -43,6 +43,7 @@ mod publisher_group;
 mod sample;
 mod stored;
 mod subscription;
+mod subscription_group;
 mod timer;
 
 pub use pteros_interfaces as interfaces;
@@ -73,6 +74,7 @@ pub use publisher_group::{CoherentChanges, PublisherGroup};
 pub use qos::QosProfile;
 pub use sample::{Sample, SampleInfo};
 pub use subscription::{Subscription, SubscriptionOptions};
+pub use subscription_group::{Access, GroupChange, SubscriptionGroup};
 pub use timer::Timer;
 
 /// The README's program compiles.

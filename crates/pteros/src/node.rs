@@ -457,6 +457,7 @@ impl Node {
             .for_publishers(publishers.iter().map(|publisher| &publisher.data.qos));
         let mut spec = spec(&topic, ty, &qos, |qos| qos.to_reader())?;
         spec.content_filter = options.content_filter;
+        spec.subscription_group = options.group.as_ref().map(|group| group.group.clone());
         let endpoint = runtime
             .create_reader(spec, wants, options.ignore_local_publications)
             .map_err(|source| CreateError::Endpoint {
@@ -478,7 +479,12 @@ impl Node {
             on_event,
             own_queue: Mutex::new(runtime.ready_queue()),
             undecodable: AtomicU64::new(0),
+            group: options.group,
         });
+        if let Some(group) = &core.group {
+            let member: Weak<SubscriptionCore<T>> = Arc::downgrade(&core);
+            group.note(endpoint.data.guid, member);
+        }
         let weak: Weak<SubscriptionCore<T>> = Arc::downgrade(&core);
         endpoint.slot.set_task(weak.clone());
         if core.callback.is_none() {
@@ -639,6 +645,7 @@ fn spec(
         keying: ty.keying,
         lifecycle: qos.lifecycle(),
         group: None,
+        subscription_group: None,
         store: None,
         message_type: ty.message_type,
         content_filter: None,

@@ -25,6 +25,7 @@ use crate::instance::{Change, InstanceEnd};
 use crate::node::{Attach, NodeCore};
 use crate::qos::QosProfile;
 use crate::sample::{Sample, SampleInfo};
+use crate::subscription_group::{GroupCore, Member};
 
 /// What is called for each message and each end of an instance.
 pub(crate) type Callback<T> = Box<dyn FnMut(Change<T>) + Send>;
@@ -57,6 +58,7 @@ pub struct SubscriptionOptions<T> {
     pub(crate) callback: Option<Callback<T>>,
     pub(crate) on_event: Option<EventCallback>,
     pub(crate) key_reader: Option<Arc<dyn KeyReader>>,
+    pub(crate) group: Option<Arc<GroupCore>>,
 }
 
 impl<T> SubscriptionOptions<T> {
@@ -71,6 +73,7 @@ impl<T> SubscriptionOptions<T> {
             callback: None,
             on_event: None,
             key_reader: None,
+            group: None,
         }
     }
 
@@ -215,6 +218,11 @@ impl<T: 'static> Subscription<T> {
         self.core.take_timeout(timeout)
     }
 
+    /// What its group has taken for it.
+    pub(crate) fn decode(&self, item: Item) -> Option<Change<T>> {
+        self.core.decode(item)
+    }
+
     /// The topic's fully qualified name, after remapping.
     pub fn topic(&self) -> &str {
         &self.core.topic
@@ -329,6 +337,7 @@ pub(crate) struct SubscriptionCore<T> {
     /// Where a thread in `take_timeout` sleeps.
     pub(crate) own_queue: Mutex<Arc<ReadyQueue>>,
     pub(crate) undecodable: AtomicU64,
+    pub(crate) group: Option<Arc<GroupCore>>,
 }
 
 impl<T: 'static> SubscriptionCore<T> {
@@ -343,29 +352,38 @@ impl<T: 'static> SubscriptionCore<T> {
     fn take_change(&self) -> Option<Change<T>> {
         loop {
             let item = self.node.core().take(&self.endpoint)?;
-            let is_end = item.is_end();
-            let Item {
-                body,
-                meta,
-                instance,
-                ..
-            } = item;
-            let info = SampleInfo::new(meta, instance.as_deref());
-            if let Some(keyed) = instance.filter(|_| is_end) {
-                match (self.decode_key)(&keyed.key) {
-                    Ok(key) => return Some(Change::End(InstanceEnd::new(key, info, keyed.info))),
-                    Err(error) => self.note_undecodable(&info, &error),
-                }
-                continue;
+            let change = self.decode(item);
+            if change.is_some() {
+                return change;
             }
-            match (self.decode)(body) {
-                Ok(Decoded::Shared(value)) => {
-                    return Some(Change::Sample(Sample::shared(value, info)));
+        }
+    }
+
+    /// `None`: it is not of the type, which is counted.
+    fn decode(&self, item: Item) -> Option<Change<T>> {
+        let is_end = item.is_end();
+        let Item {
+            body,
+            meta,
+            instance,
+            ..
+        } = item;
+        let info = SampleInfo::new(meta, instance.as_deref());
+        if let Some(keyed) = instance.filter(|_| is_end) {
+            return match (self.decode_key)(&keyed.key) {
+                Ok(key) => Some(Change::End(InstanceEnd::new(key, info, keyed.info))),
+                Err(error) => {
+                    self.note_undecodable(&info, &error);
+                    None
                 }
-                Ok(Decoded::Owned(value)) => {
-                    return Some(Change::Sample(Sample::owned(value, info)));
-                }
-                Err(error) => self.note_undecodable(&info, &error),
+            };
+        }
+        match (self.decode)(body) {
+            Ok(Decoded::Shared(value)) => Some(Change::Sample(Sample::shared(value, info))),
+            Ok(Decoded::Owned(value)) => Some(Change::Sample(Sample::owned(value, info))),
+            Err(error) => {
+                self.note_undecodable(&info, &error);
+                None
             }
         }
     }
@@ -405,6 +423,10 @@ impl<T: 'static> SubscriptionCore<T> {
 impl<T: 'static> Task for SubscriptionCore<T> {
     fn run(&self) {
         self.endpoint.slot.taken();
+        if let Some(group) = &self.group {
+            group.run_callbacks();
+            return;
+        }
         // Locked when the callback itself spins, or runs on the executor that
         // had the node before: whoever holds it looks for more afterwards.
         let Some(mut callback) = self.callback.as_ref().and_then(Mutex::try_lock) else {
@@ -416,6 +438,20 @@ impl<T: 'static> Task for SubscriptionCore<T> {
         drop(callback);
         if self.endpoint.has_samples() {
             self.endpoint.slot.ready();
+        }
+    }
+}
+
+impl<T: Send + 'static> Member for SubscriptionCore<T> {
+    fn has_callback(&self) -> bool {
+        self.callback.is_some()
+    }
+
+    fn call(&self, item: Item) {
+        // Its group runs one callback at a time.
+        let callback = self.callback.as_ref().and_then(Mutex::try_lock);
+        if let (Some(mut callback), Some(change)) = (callback, self.decode(item)) {
+            callback(change);
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::deadline::Machine;
 use crate::env::Received;
 use crate::publish::transmit;
 use crate::reader::ReaderEndpoint;
-use crate::sample::Item;
+use crate::sample::{Item, Popped};
 use crate::writer::WriterEndpoint;
 
 /// The largest UDP payload over IPv4.
@@ -197,7 +197,19 @@ impl Core {
     /// Takes a reader's oldest sample. When that makes room, writers that were
     /// held back are asked for more, or woken. Never blocks for IO.
     pub fn take(&self, reader: &ReaderEndpoint) -> Option<Item> {
-        let popped = reader.pop(|| self.env.now());
+        loop {
+            let popped = reader.pop(|| self.env.now());
+            // In a group a judge may have kept what made room.
+            let goes_on = popped.item.is_none() && (popped.resume || popped.made_room);
+            let item = self.note_popped(reader, popped);
+            if item.is_some() || !goes_on {
+                return item;
+            }
+        }
+    }
+
+    /// Does what was asked for when a sample was taken.
+    pub(crate) fn note_popped(&self, reader: &ReaderEndpoint, popped: Popped) -> Option<Item> {
         if popped.resume && !fault!("held-back-for-ever") {
             self.serve_reader(self.env.now(), reader);
         }

@@ -11,7 +11,7 @@ use pteros_rtps::qos::{DestinationOrder, EndpointQos};
 use pteros_rtps::seq::SampleIdentity;
 use pteros_rtps::time::Instant;
 
-use crate::coherent::{Batch, Sets};
+use crate::coherent::{Batch, SOLE, Sets};
 use crate::instance::{Instances, KeyHash, Totals};
 use crate::originals::Originals;
 use crate::ownership::Owners;
@@ -83,7 +83,9 @@ impl Intake {
 
     fn with_room_for_sets(mut self, qos: &EndpointQos, room: (usize, usize)) -> Self {
         if qos.presentation.holds_samples() {
-            self.sets = Some(Box::new(Sets::new(qos, room)));
+            let mut sets = Sets::new(qos.presentation);
+            sets.put_reader(SOLE, qos, room);
+            self.sets = Some(Box::new(sets));
             // Sets are put in order before they get there.
             self.queue = SampleQueue::new(&EndpointQos {
                 destination_order: DestinationOrder::ByReception,
@@ -93,11 +95,20 @@ impl Intake {
         self
     }
 
+    /// Lets a group hold the sets instead; returns how many samples may wait, of
+    /// one instance and in all.
+    pub(crate) fn give_up_sets(&mut self) -> (usize, usize) {
+        self.sets = None;
+        let depth = self.queue.room().0;
+        let instances = self.instances.as_ref();
+        instances.map_or((depth, depth), |instances| instances.room())
+    }
+
     /// Whether another sample has no room; `key` is its instance's, if that is
     /// known.
     pub(crate) fn is_full_for(&self, key: Option<&KeyHash>) -> bool {
         if let Some(sets) = &self.sets {
-            return sets.is_full(self.len());
+            return sets.waiting.is_full(SOLE, self.len());
         }
         match (&self.instances, key) {
             (None, _) => self.queue.is_full(),
@@ -132,7 +143,11 @@ impl Intake {
 
     /// Whether nothing waits, in sets or by itself.
     pub(crate) fn has_nothing(&self) -> bool {
-        self.is_empty() && self.sets.as_ref().is_none_or(|sets| sets.is_empty())
+        self.is_empty()
+            && self
+                .sets
+                .as_ref()
+                .is_none_or(|sets| sets.waiting.is_empty())
     }
 
     /// Whether nothing waits but in sets.
@@ -220,7 +235,12 @@ impl Intake {
             return 0;
         };
         let mut queued = 0;
-        for Batch { is_set, mut items } in change(&mut sets) {
+        for Batch {
+            is_set,
+            at,
+            mut items,
+        } in change(&mut sets)
+        {
             if self.instances.is_none() {
                 let judged = items.into_iter().filter_map(|(reader, item)| {
                     match self.judge(now, item, &alive) {
@@ -231,7 +251,7 @@ impl Intake {
                 items = judged.collect();
             }
             let count = items.len() as u64;
-            if count > 0 && sets.shelve(Batch { is_set, items }) {
+            if count > 0 && sets.shelve(Batch { is_set, at, items }) {
                 queued += count;
             }
         }

@@ -41,6 +41,7 @@ pub mod ready;
 pub mod sample;
 mod separation;
 mod source_order;
+pub mod subscription_group;
 mod type_objects;
 pub mod udp;
 mod waiters;

@@ -115,7 +115,7 @@ impl Core {
             let place = turn.as_ref().map_or(0, Turn::last);
             let mut machine = reader.machine.lock();
             reader.change_sets(now, &mut machine, |sets| {
-                sets.settle(now, writer.guid(), number, place)
+                sets.settle(now, (reader.place(), writer.guid()), number, place)
             });
         }
         let mut routes: Vec<_> = writer.local.load().iter().cloned().collect();

@@ -29,6 +29,7 @@ use crate::publish::transmit;
 use crate::publisher_group::PublisherGroup;
 use crate::reader::{ReaderEndpoint, Wants};
 use crate::sample::samples_max;
+use crate::subscription_group::SubscriptionGroup;
 use crate::writer::WriterEndpoint;
 
 /// Endpoints of one context. A robot process has tens; the bound is there so
@@ -50,6 +51,8 @@ pub struct EndpointSpec {
     pub lifecycle: Lifecycle,
     /// The group that a publisher is made in; its presentation holds then.
     pub group: Option<Arc<PublisherGroup>>,
+    /// The group that a subscription is made in; its presentation holds then.
+    pub subscription_group: Option<Arc<SubscriptionGroup>>,
     /// Name of the store, where a publisher is transient or persistent. `None`:
     /// named for domain and topic.
     pub store: Option<String>,
@@ -171,21 +174,32 @@ impl Core {
             None => None,
         };
         local_filter.set(content_filter.clone());
+        let group = spec.subscription_group.clone();
         let mut data = self.endpoint_data(guid, spec);
         if data.qos.representation.is_empty() {
             data.qos.representation = vec![XCDR1, XCDR2];
+        }
+        if let Some(group) = &group {
+            data.qos.presentation = group.presentation();
         }
         let machine = Reader::new(ReaderConfig {
             content_filter,
             ..reader_config(guid, &machine_qos(&data.qos, &keying), &self.options.limits)
         });
-        let reader = Arc::new(ReaderEndpoint::new(
+        let mut reader = ReaderEndpoint::new(
             data,
             wants,
             ignore_local,
             (machine, local_filter),
             (&keying, lifecycle),
-        ));
+        );
+        if let Some(group) = &group {
+            reader = reader.in_group(group);
+        }
+        let reader = Arc::new(reader);
+        if let Some(member) = &reader.group {
+            member.group.note_reader(member.place, &reader);
+        }
         let now = self.env.now();
         let order = self.match_order.lock();
         let local: Vec<_> = {
@@ -242,6 +256,9 @@ impl Core {
         for writer in writers {
             self.unmatch_local_reader(&writer, reader);
         }
+        if let Some(member) = &reader.group {
+            member.group.leave(now, member.place);
+        }
         self.deadlines.forget(Machine::Reader(guid.entity));
         self.participant.lock().remove_endpoint(now, guid);
         drop(order);
@@ -289,15 +306,20 @@ impl Core {
             if events.is_empty() {
                 break;
             }
+            let publishers_change = events.iter().any(changes_publishers);
             for event in events {
                 self.apply(now, event);
+            }
+            if publishers_change {
+                // After the matches: a publisher whose writers are all known has
+                // all of them matched that ever will be.
+                self.tell_of_publishers(now);
             }
         }
     }
 
     fn apply(&self, now: Instant, event: ParticipantEvent) {
         self.graph.note(&event);
-        let changes_publishers = changes_publishers(&event);
         match event {
             ParticipantEvent::Matched {
                 local,
@@ -349,9 +371,6 @@ impl Core {
             | ParticipantEvent::EndpointLost(_)
             | ParticipantEvent::TypesLearned => {}
         }
-        if changes_publishers {
-            self.tell_of_publishers(now);
-        }
         self.note_progress();
     }
 
@@ -385,7 +404,7 @@ impl Core {
             };
             reader.note_writer(remote.guid, remote.qos.ownership_strength);
             reader.note_durable(remote.guid, &remote.qos);
-            self.begin_remote_sets(now, &reader, remote, vendor);
+            self.begin_remote_sets(&reader, remote, vendor);
             reader.machine.lock().match_writer(now, proxy);
             let mut table = self.table.write();
             table

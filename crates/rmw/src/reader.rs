@@ -16,13 +16,14 @@ use pteros_rtps::qos::{Durability, EndpointQos};
 use pteros_rtps::reader::{Reader, ReaderEvent};
 use pteros_rtps::time::{Instant, Timestamp};
 
-use crate::coherent::Sets;
+use crate::coherent::SOLE;
 use crate::content_filter::LocalFilter;
 use crate::event::{EndpointEvent, Events};
 use crate::instance::{Instances, KeyHash, KeyReader, Keying, Lifecycle, identify};
 use crate::intake::{Entered, Intake};
 use crate::ready::Slot;
 use crate::sample::{Body, Item, Path, Popped, SampleMeta};
+use crate::subscription_group::{Membership, SubscriptionGroup};
 
 /// What a subscription's callback wants to be handed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,6 +92,8 @@ pub struct ReaderEndpoint {
     lost: AtomicU64,
     graph: AtomicBool,
     inherited: AtomicUsize,
+    /// Whoever it is presented with.
+    pub(crate) group: Option<Membership>,
 }
 
 impl ReaderEndpoint {
@@ -125,7 +128,16 @@ impl ReaderEndpoint {
             lost: AtomicU64::new(0),
             graph: AtomicBool::new(false),
             inherited: AtomicUsize::new(0),
+            group: None,
         }
+    }
+
+    /// As one of a group, which holds what waits for others.
+    pub(crate) fn in_group(mut self, group: &Arc<SubscriptionGroup>) -> Self {
+        let room = self.intake.get_mut().give_up_sets();
+        self.group = Some(group.join(self.data.guid, &self.data.qos, room));
+        self.judges = true;
+        self
     }
 
     /// Whether instances are told apart.
@@ -145,6 +157,14 @@ impl ReaderEndpoint {
     /// Takes the oldest sample; the caller does what [`Popped`] asks for, see
     /// [`Core::take`](crate::Core::take).
     pub(crate) fn pop(&self, now: impl Fn() -> Instant) -> Popped {
+        if self.group.is_some() {
+            while let Some(popped) = self.pop_of_group(&now) {
+                if popped.item.is_some() || popped.resume || popped.made_room {
+                    return popped;
+                }
+            }
+            return Popped::default();
+        }
         if self.holds_samples() {
             return self.pop_of_sets(now);
         }
@@ -153,7 +173,8 @@ impl ReaderEndpoint {
 
     /// Whether a sample waits.
     pub fn has_samples(&self) -> bool {
-        !self.intake.lock().has_nothing()
+        let in_group = self.group.as_ref().is_some_and(|m| m.group.shows(m.place));
+        in_group || !self.intake.lock().has_nothing()
     }
 
     /// The queue of samples, if it has outgrown its limit.
@@ -178,21 +199,23 @@ impl ReaderEndpoint {
     /// The counters.
     pub fn counts(&self) -> ReaderCounts {
         let unwanted = self.machine.lock().stats().filtered + self.filter.kept_out();
+        let of_group = self.group.as_ref().map(|m| m.group.totals(m.place));
         let intake = self.intake.lock();
         let totals = intake.totals();
-        let sets = intake.sets.as_deref();
+        let of_sets = intake.sets.as_ref().map(|sets| sets.totals(SOLE));
+        let sets = of_group.or(of_sets).unwrap_or_default();
         ReaderCounts {
             received: self.received.load(Ordering::Relaxed),
-            overwritten: totals.overwritten + sets.map_or(0, Sets::overwritten),
+            overwritten: totals.overwritten + sets.overwritten,
             lost: self.lost.load(Ordering::Relaxed),
-            expired: totals.expired + sets.map_or(0, |sets| sets.expired),
+            expired: totals.expired + sets.expired,
             filtered: totals.filtered,
             unwanted,
             outranked: intake.outranked(),
-            late: totals.late + sets.map_or(0, |sets| sets.late),
+            late: totals.late + sets.late,
             rejected: totals.rejected,
             purged: totals.purged,
-            incomplete_sets: sets.map_or(0, |sets| sets.incomplete),
+            incomplete_sets: sets.incomplete,
             repeated: intake.repeated(),
         }
     }
@@ -351,23 +374,31 @@ impl ReaderEndpoint {
             true => self.intake.lock().next_timeout(),
             false => None,
         };
-        [next, held].into_iter().flatten().min()
+        let group = self.group.as_ref().and_then(|m| m.group.wakes_at());
+        [next, held, group].into_iter().flatten().min()
     }
 
     /// Whether a local KEEP_ALL delivery would have to wait; `key` is its
     /// instance's.
     pub(crate) fn is_full_for(&self, key: Option<&KeyHash>) -> bool {
+        if let Some(member) = &self.group {
+            return member.group.is_full(member.place);
+        }
         self.intake.lock().is_full_for(key)
     }
 
     /// Moves what the machine has produced to the queue and tells user code.
     pub(crate) fn collect(&self, now: Instant, machine: &mut Reader, wall: Timestamp) {
-        if self.holds_samples() {
+        let holds_samples = self.holds_samples();
+        if holds_samples {
             self.collect_to_sets(now, machine, wall);
         }
         let mut arrived = Arrived::default();
         let mut intake = self.intake.lock();
         loop {
+            if holds_samples {
+                break;
+            }
             if intake.is_full_for(None) {
                 // Reliable writers keep the rest; `Core::take` comes for it.
                 intake.hold_back();

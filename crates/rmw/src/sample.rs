@@ -124,6 +124,7 @@ pub(crate) struct SampleQueue {
 }
 
 /// What [`SampleQueue::pop`] found.
+#[derive(Default)]
 pub(crate) struct Popped {
     /// The sample.
     pub item: Option<Item>,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use pteros::interfaces::dds_shapes::msg::ShapeType;
 use pteros::prelude::*;
 use pteros::qos::QosProfile;
-use pteros::{Change, InstanceState, SubscriptionOptions};
+use pteros::{Change, InstanceState, SubscriptionGroup, SubscriptionOptions};
 
 use crate::arguments::Arguments;
 use crate::report::{self, End};
@@ -13,6 +13,11 @@ use crate::topics;
 
 /// Reads until Ctrl-C or as often as asked.
 pub fn run(node: &Node, arguments: &Arguments, profile: &QosProfile) -> anyhow::Result<()> {
+    let presentation = arguments.presentation();
+    let group = match presentation.coherent || presentation.ordered {
+        true => Some(node.create_subscription_group(presentation)?),
+        false => None,
+    };
     let mut readers = Vec::new();
     for topic in topics(arguments) {
         println!("Create topic: {topic}");
@@ -22,10 +27,11 @@ pub fn run(node: &Node, arguments: &Arguments, profile: &QosProfile) -> anyhow::
         } else if let Some(expression) = &arguments.cft {
             options = options.content_filter(expression, [""; 0]);
         }
-        readers.push((
-            topic.clone(),
-            node.create_subscription_with(&topic, options)?,
-        ));
+        let reader = match &group {
+            Some(group) => group.create_subscription_with(&topic, options)?,
+            None => node.create_subscription_with(&topic, options)?,
+        };
+        readers.push((topic.clone(), reader));
         println!("Create reader for topic: {topic}");
     }
     let period = Duration::from_millis(arguments.read_period);
@@ -35,9 +41,15 @@ pub fn run(node: &Node, arguments: &Arguments, profile: &QosProfile) -> anyhow::
             while let Some(event) = reader.take_event() {
                 println!("{}", report::line(End::Reader, topic, &event));
             }
+            if group.is_some() {
+                continue;
+            }
             while let Some(change) = reader.take_change() {
                 println!("{}", line(topic, &change));
             }
+        }
+        if let Some(group) = &group {
+            print_sets(group, &readers);
         }
         iteration += 1;
         if arguments.num_iterations.is_some_and(|max| iteration >= max) {
@@ -49,6 +61,19 @@ pub fn run(node: &Node, arguments: &Arguments, profile: &QosProfile) -> anyhow::
         println!("Counts of topic {topic}: {:?}", reader.counts());
     }
     Ok(())
+}
+
+/// Prints what is there of all topics, in the order of the access scope.
+fn print_sets(group: &SubscriptionGroup, readers: &[(String, Subscription<ShapeType>)]) {
+    let access = group.begin_access();
+    while let Some(next) = group.take() {
+        for (topic, reader) in readers {
+            if let Some(change) = next.change_of(reader) {
+                println!("{}", line(topic, &change));
+            }
+        }
+    }
+    access.end();
 }
 
 fn line(topic: &str, change: &Change<ShapeType>) -> String {

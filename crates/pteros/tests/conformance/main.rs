@@ -18,6 +18,7 @@ mod policies;
 mod representation;
 mod samples;
 mod stage;
+mod subscription_groups;
 
 use stage::{Stage, Way};
 
@@ -133,4 +134,15 @@ on_both_paths!(
     representation::a_subscription_may_take_one_version_only,
     coherent::the_order_of_a_group_holds_across_its_publishers,
     coherent::a_silent_publisher_of_an_ordered_group_holds_nobody_up,
+    subscription_groups::a_set_is_seen_on_all_topics_and_an_access_shows_nothing_that_comes_later,
+    subscription_groups::a_set_spoiled_on_one_topic_is_withheld_on_all,
+    subscription_groups::when_sets_of_a_group_need_room_the_oldest_goes_on_all_topics,
+    subscription_groups::a_group_yields_what_was_published_in_its_order_over_all_topics,
+    subscription_groups::callbacks_of_a_group_run_in_its_order_and_see_sets_whole,
+    subscription_groups::subscriptions_made_before_the_first_look_begin_together,
+    subscription_groups::a_subscription_that_leaves_a_group_is_missed_by_nobody,
+    subscription_groups::a_slow_group_holds_its_publishers_back_and_gets_every_set,
+    subscription_groups::what_filters_keep_back_of_a_set_does_not_spoil_it,
+    subscription_groups::instances_end_within_sets,
+    subscription_groups::a_group_of_plain_presentation_is_subscriptions_side_by_side,
 );

@@ -10,22 +10,38 @@ use pteros_rtps::qos::{EndpointQos, Reliability};
 use pteros_rtps::reader::Reader;
 use pteros_rtps::time::{Instant, Timestamp};
 
-use super::{Arrival, Batch, Sets};
+use super::{Arrival, Batch, Losses, SOLE, Sets};
 use crate::core::Core;
+use crate::intake::Entered;
 use crate::reader::{Arrived, ReaderEndpoint, enter};
 use crate::sample::{Item, Popped};
 
 impl ReaderEndpoint {
     /// Whether samples may have to wait for others.
     pub(crate) fn holds_samples(&self) -> bool {
-        self.data.qos.presentation.holds_samples()
+        self.group.is_some() || self.data.qos.presentation.holds_samples()
+    }
+
+    /// Its place among those whose sets are put together.
+    pub(crate) fn place(&self) -> usize {
+        self.group.as_ref().map_or(SOLE, |member| member.place)
+    }
+
+    /// Looks at its sets, or its group's.
+    fn with_sets<R>(&self, look: impl FnOnce(&mut Sets) -> R) -> Option<R> {
+        match &self.group {
+            None => self.intake().sets.as_deref_mut().map(look),
+            Some(member) => {
+                let me = (member.place, self.data.guid);
+                member.group.with_sets(me, look)
+            }
+        }
     }
 
     /// A writer is matched; `tells`: it is known to send group information.
     pub(crate) fn begin_sets(&self, writer: Guid, publisher: Option<Guid>, tells: bool) {
-        if let Some(sets) = &mut self.intake().sets {
-            sets.join(writer, publisher, tells);
-        }
+        let place = self.place();
+        self.with_sets(|sets| sets.join(place, writer, publisher, tells));
     }
 
     /// A writer is gone: what it sent and nobody has polled yet is heard first,
@@ -43,7 +59,7 @@ impl ReaderEndpoint {
         while let Some(change) = machine.poll_sample() {
             self.offer_change(now, machine, change, wall);
         }
-        self.change_sets(now, machine, |sets| sets.leave(now, writer));
+        self.change_sets(now, machine, |sets| sets.leave(now, self.place(), writer));
     }
 
     /// Takes a sample of this process, or the end of a set. `may_refuse`: a full
@@ -56,7 +72,7 @@ impl ReaderEndpoint {
         may_refuse: bool,
     ) {
         let is_sample = !item.ends_set() && !self.intake().is_repeated_item(&item);
-        if is_sample && may_refuse && self.intake().is_full_for(None) {
+        if is_sample && may_refuse && self.is_full_for(None) {
             self.note_lost(1);
             return;
         }
@@ -66,6 +82,9 @@ impl ReaderEndpoint {
             mark.writers = None;
         }
         let has_place = is_sample && (self.is_keyed() || !item.is_end());
+        if has_place {
+            self.note_heard(now, machine);
+        }
         let arrival = Arrival {
             writer: item.meta.publisher,
             sequence: item.meta.sequence,
@@ -73,7 +92,7 @@ impl ReaderEndpoint {
             items: has_place.then_some(item).into_iter().collect(),
             in_order: true,
         };
-        self.change_sets(now, machine, |sets| sets.offer(now, arrival));
+        self.change_sets(now, machine, |sets| sets.offer(now, self.place(), arrival));
     }
 
     /// Takes what came over the network.
@@ -89,7 +108,7 @@ impl ReaderEndpoint {
         if let Some(mark) = mark.as_ref().filter(|m| m.kind == MarkKind::Settled) {
             let place = mark.group_sequence.map_or(0, |place| place.0);
             self.change_sets(now, machine, |sets| {
-                sets.settle(now, writer, sequence, place)
+                sets.settle(now, (self.place(), writer), sequence, place)
             });
             return;
         }
@@ -100,6 +119,9 @@ impl ReaderEndpoint {
             true => self.items_of(change, wall, &mut arrived),
             false => [None, None],
         };
+        if items.iter().any(Option::is_some) {
+            self.note_heard(now, machine);
+        }
         let arrival = Arrival {
             writer,
             sequence,
@@ -107,10 +129,44 @@ impl ReaderEndpoint {
             items: items.into_iter().flatten().collect(),
             in_order: false,
         };
-        self.change_sets(now, machine, |sets| sets.offer(now, arrival));
+        self.change_sets(now, machine, |sets| sets.offer(now, self.place(), arrival));
         if arrived.rejected {
             self.note_arrived(&arrived);
         }
+    }
+
+    /// In a group a sample counts for the deadline when it comes: when it may be
+    /// seen is up to others.
+    fn note_heard(&self, now: Instant, machine: &mut Reader) {
+        if self.group.is_some() {
+            machine.note_update(now);
+        }
+    }
+
+    /// Takes the oldest sample of its part of a group; `None` if there is
+    /// nothing, no sample if a judge kept it.
+    pub(crate) fn pop_of_group(&self, now: impl Fn() -> Instant) -> Option<Popped> {
+        let member = self.group.as_ref()?;
+        let machine = self.machine.lock();
+        let released = self.intake().pop(&now);
+        if released.item.is_some() {
+            return Some(released);
+        }
+        let taken = member.group.take_of(member.place, &now)?;
+        let mut intake = self.intake();
+        let alive = |writer| machine.is_alive(taken.at, writer);
+        let entered = intake.offer(taken.at, taken.item, alive);
+        let mut popped = intake.pop(&now);
+        drop(intake);
+        if entered == Entered::Rejected {
+            let mut arrived = Arrived::default();
+            arrived.rejected = true;
+            self.note_arrived(&arrived);
+        }
+        // What the time filter holds has a time to be looked at.
+        popped.resume |= taken.resume || entered == Entered::Heard;
+        popped.made_room |= taken.made_room;
+        Some(popped)
     }
 
     /// Takes the oldest sample; of sets, one after the other.
@@ -121,10 +177,11 @@ impl ReaderEndpoint {
         loop {
             let is_empty = intake.is_empty();
             let next = match &mut intake.sets {
-                Some(sets) if is_empty => sets.next(&now),
+                Some(sets) if is_empty => sets.waiting.next(&now),
                 _ => None,
             };
-            for item in next.unwrap_or_default() {
+            let items = next.map(|batch| batch.items).unwrap_or_default();
+            for (_, item) in items {
                 if self.is_keyed() {
                     enter(&mut intake, now(), &mut machine, item);
                 } else {
@@ -148,18 +205,29 @@ impl ReaderEndpoint {
         machine: &mut Reader,
         change: impl FnOnce(&mut Sets) -> Vec<Batch>,
     ) {
+        if let Some(member) = &self.group {
+            member
+                .group
+                .change_sets((member.place, self.data.guid), change);
+            return;
+        }
         let mut intake = self.intake();
         let alive = |writer| machine.is_alive(now, writer);
         let queued = intake.with_sets(now, alive, change);
         let losses = match &mut intake.sets {
             None => return,
-            Some(sets) => sets.losses(),
+            Some(sets) => sets.losses(SOLE),
         };
         drop(intake);
         if queued > 0 {
             machine.note_update(now);
         }
         self.note_received(queued);
+        self.note_losses(losses);
+    }
+
+    /// Tells of what was dropped.
+    pub(crate) fn note_losses(&self, losses: Losses) {
         if losses.sets > 0 {
             tracing::debug!(
                 topic = %self.data.topic, sets = losses.sets, samples = losses.samples,
@@ -186,6 +254,9 @@ impl ReaderEndpoint {
     }
 
     fn holds_back_when_full(&self) -> bool {
+        if let Some(member) = &self.group {
+            return member.group.holds_back_when_full(member.place);
+        }
         let mut intake = self.intake();
         let full = intake.is_full_for(None);
         if full {
@@ -199,7 +270,6 @@ impl Core {
     /// A remote writer is matched.
     pub(crate) fn begin_remote_sets(
         &self,
-        now: Instant,
         reader: &ReaderEndpoint,
         writer: &EndpointData,
         vendor: VendorId,
@@ -211,13 +281,6 @@ impl Core {
         let tells =
             vendor == VendorId::PTEROS && is_reliable(&writer.qos) && is_reliable(&reader.data.qos);
         reader.begin_sets(writer.guid, writer.group, tells);
-        if let Some(publisher) = writer.group {
-            let known = self.known_writers(publisher);
-            let mut machine = reader.machine.lock();
-            reader.change_sets(now, &mut machine, |sets| {
-                sets.note_writers(now, publisher, known)
-            });
-        }
     }
 
     /// Discovery has something new about which writers publishers have.
@@ -230,11 +293,8 @@ impl Core {
                 .collect()
         };
         for reader in readers {
-            let publishers = match &reader.intake().sets {
-                None => continue,
-                Some(sets) => sets.publishers(),
-            };
-            for publisher in publishers {
+            let publishers = reader.with_sets(|sets| sets.publishers());
+            for publisher in publishers.unwrap_or_default() {
                 let known = self.known_writers(publisher);
                 let mut machine = reader.machine.lock();
                 reader.change_sets(now, &mut machine, |sets| {
@@ -245,10 +305,12 @@ impl Core {
     }
 }
 
-/// Whether the event may change which writers a publisher has.
+/// Whether the event may change which writers a publisher has, or is known to
+/// have.
 pub(crate) fn changes_publishers(event: &ParticipantEvent) -> bool {
     match event {
         ParticipantEvent::EndpointDiscovered(data) => data.group.is_some(),
+        ParticipantEvent::Matched { remote, .. } => remote.group.is_some(),
         ParticipantEvent::EndpointLost(_) => true,
         _ => false,
     }

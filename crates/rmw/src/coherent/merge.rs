@@ -6,7 +6,7 @@
 //! anything of it. In ordered access a sample waits until no matched writer can
 //! still come with an earlier one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use pteros_rtps::id::Guid;
 use pteros_rtps::time::{Duration, Instant};
@@ -27,6 +27,12 @@ const DISCOVERY_PATIENCE: Duration = Duration::from_secs(1);
 /// best-effort ones, and those of stacks that send no group information.
 const ORDER_PATIENCE: Duration = Duration::from_millis(100);
 
+/// How long sets and ordered samples wait for writers that do tell where they
+/// are: as long as a lossy link needs to repair much. One that has not said
+/// anything by then is on the other side of a cut, and what came goes on
+/// without it; a set of which its part is missing is dropped.
+const WRITER_PATIENCE: Duration = Duration::from_secs(5);
+
 /// Sets and samples of one publisher that wait at a time; beyond it the oldest is
 /// given up, or handed on if it is no set.
 const UNITS_MAX: usize = 5_000;
@@ -37,15 +43,21 @@ const SAMPLES_MAX: usize = 20_000;
 /// One publisher with several writers.
 pub(crate) struct Merge {
     ordered: bool,
+    /// Sets and samples may be handed on.
+    pub is_open: bool,
     ways: BTreeMap<Way, Progress>,
     /// By the place of their first sample.
     units: BTreeMap<i64, Unit>,
     /// All places up to here are through.
     through: i64,
+    /// Who wrote what came through last, if it was of no set.
+    last_writer: Option<Guid>,
     /// All places up to here have come, whoever has them.
     floor: i64,
     /// Samples in the units.
     held: usize,
+    /// When it was last decided what goes on.
+    looked_at: Instant,
     /// The writers that discovery shows, as sets name them.
     pub known: Option<[u8; 4]>,
 }
@@ -60,6 +72,8 @@ struct Progress {
 #[derive(Default)]
 struct Unit {
     is_set: bool,
+    /// Who wrote a sample of no set.
+    writer: Option<Guid>,
     items: Vec<(i64, usize, Item)>,
     received: BTreeMap<usize, u64>,
     ended: BTreeSet<Way>,
@@ -78,14 +92,17 @@ enum Verdict {
 }
 
 impl Merge {
-    pub fn new(ordered: bool) -> Self {
+    pub fn new(ordered: bool, is_open: bool) -> Self {
         Self {
             ordered,
+            is_open,
             ways: BTreeMap::new(),
             units: BTreeMap::new(),
             through: 0,
+            last_writer: None,
             floor: 0,
             held: 0,
+            looked_at: Instant::ZERO,
             known: None,
         }
     }
@@ -103,6 +120,18 @@ impl Merge {
         self.ways.remove(&way);
         for unit in self.units.values_mut().filter(|unit| unit.is_set) {
             unit.spoiled |= !unit.ended.contains(&way);
+        }
+    }
+
+    /// A reader is gone, with all that came for it.
+    pub fn forget_reader(&mut self, reader: usize) {
+        self.ways.retain(|(of, _), _| *of != reader);
+        for unit in self.units.values_mut() {
+            let before = unit.items.len();
+            unit.items.retain(|(_, of, _)| *of != reader);
+            self.held = self.held.saturating_sub(before - unit.items.len());
+            unit.received.remove(&reader);
+            unit.ended.retain(|(of, _)| *of != reader);
         }
     }
 
@@ -131,11 +160,14 @@ impl Merge {
             Piece::Loose(place, item) => {
                 let place = place.unwrap_or(self.through.saturating_add(1));
                 self.note_passed(way, place);
-                if place <= self.through {
+                // Another reader of the same writer gets the same sample.
+                let is_same = (place, Some(way.1)) == (self.through, self.last_writer);
+                if self.ordered && place <= self.through && !is_same {
                     dropped.late(way.0);
                     return;
                 }
                 let unit = self.unit(now, place);
+                unit.writer = Some(way.1);
                 unit.items.push((place, way.0, item));
                 self.held += 1;
             }
@@ -143,7 +175,8 @@ impl Merge {
         }
     }
 
-    fn note_passed(&mut self, way: Way, place: i64) {
+    /// The writer is at a place, as what it sent there says.
+    pub fn note_passed(&mut self, way: Way, place: i64) {
         if let Some(progress) = self.ways.get_mut(&way) {
             progress.passed = progress.passed.max(place);
         }
@@ -181,11 +214,15 @@ impl Merge {
 
     /// Hands on what has become ready, in order.
     pub fn advance(&mut self, now: Instant, dropped: &mut Dropped, mut out: impl FnMut(Batch)) {
+        self.looked_at = now;
         loop {
             let full = self.units.len() > UNITS_MAX || self.held > SAMPLES_MAX;
             let Some((place, unit)) = self.units.first_key_value() else {
                 return;
             };
+            if !self.is_open && !full {
+                return;
+            }
             let mut verdict = self.judge(now, *place, unit);
             if verdict == Verdict::Wait && full {
                 verdict = match unit.is_set {
@@ -202,7 +239,10 @@ impl Merge {
             self.held = self.held.saturating_sub(unit.items.len());
             let last = unit.items.iter().map(|(place, ..)| *place).max();
             let end = unit.end.or(last).unwrap_or(place);
-            self.through = self.through.max(end).max(place);
+            if end.max(place) >= self.through {
+                self.through = end.max(place);
+                self.last_writer = unit.writer;
+            }
             if verdict == Verdict::Drop {
                 for (reader, count) in unit.received {
                     dropped.set(reader, count);
@@ -210,10 +250,11 @@ impl Merge {
                 continue;
             }
             unit.items.sort_by_key(|(place, ..)| *place);
-            let items: Vec<_> = unit.items.into_iter().map(|(_, r, i)| (r, i)).collect();
+            let items: VecDeque<_> = unit.items.into_iter().map(|(_, r, i)| (r, i)).collect();
             if !items.is_empty() {
                 out(Batch {
                     is_set: unit.is_set,
+                    at: now,
                     items,
                 });
             }
@@ -227,8 +268,10 @@ impl Merge {
         // Without order a sample waits only for the sets before it.
         let before = place.saturating_sub(1);
         let must_wait = self.ordered && before > self.through.max(self.floor);
-        let waited = now >= unit.since.after(ORDER_PATIENCE);
-        let is_behind = |p: &Progress| p.passed < before && (p.tells || !waited);
+        let waited = |patience| now >= unit.since.after(patience);
+        let (waited, waited_long) = (waited(ORDER_PATIENCE), waited(WRITER_PATIENCE));
+        let is_awaited = |tells| if tells { !waited_long } else { !waited };
+        let is_behind = |p: &Progress| p.passed < before && is_awaited(p.tells);
         match must_wait && self.ways.values().any(is_behind) {
             true => Verdict::Wait,
             false => Verdict::Release,
@@ -249,6 +292,9 @@ impl Merge {
             }
             all = false;
         }
+        if !all && now >= unit.since.after(WRITER_PATIENCE) {
+            return Verdict::Drop;
+        }
         let named = unit.writers.is_none() || unit.writers == self.known;
         match all && (named || now >= unit.since.after(DISCOVERY_PATIENCE)) {
             true => Verdict::Release,
@@ -256,14 +302,22 @@ impl Merge {
         }
     }
 
-    /// When patience with the first unit ends.
+    /// When patience with the first unit ends, or ends next.
     pub fn wakes_at(&self) -> Option<Instant> {
-        let (_, unit) = self.units.first_key_value()?;
-        let all = self.ways.keys().all(|way| unit.ended.contains(way));
-        match (unit.is_set, all) {
-            (false, _) => Some(unit.since.after(ORDER_PATIENCE)),
-            (true, true) => Some(unit.since.after(DISCOVERY_PATIENCE)),
-            (true, false) => None,
-        }
+        let (place, unit) = self.units.first_key_value().filter(|_| self.is_open)?;
+        let before = place.saturating_sub(1);
+        let patience = match unit.is_set {
+            true if self.ways.keys().all(|way| unit.ended.contains(way)) => DISCOVERY_PATIENCE,
+            true => WRITER_PATIENCE,
+            false => {
+                let mut behind = self.ways.values().filter(|p| p.passed < before);
+                let is_over = self.looked_at >= unit.since.after(ORDER_PATIENCE);
+                match !is_over && behind.any(|p| !p.tells) {
+                    true => ORDER_PATIENCE,
+                    false => WRITER_PATIENCE,
+                }
+            }
+        };
+        Some(unit.since.after(patience))
     }
 }

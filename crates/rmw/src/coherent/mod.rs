@@ -14,28 +14,33 @@ mod part;
 mod sets;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use pteros_rtps::id::Guid;
-use pteros_rtps::mark::Mark;
-use pteros_rtps::qos::{DestinationOrder, History, Presentation};
+use pteros_rtps::mark::{Mark, MarkKind};
+use pteros_rtps::qos::Presentation;
 use pteros_rtps::time::Instant;
 
-use crate::instance::KeyHash;
 use crate::sample::Item;
-use crate::source_order::{Place, place_of};
 pub(crate) use delivery::changes_publishers;
 use merge::Merge;
 use part::{Heard, Piece, Stream};
-pub(crate) use sets::Sets;
+pub(crate) use sets::{SetTotals, Sets};
+use waiting::Waiting;
+
+/// The place of a reader that stands alone.
+pub(crate) const SOLE: usize = 0;
 
 /// A set, or a sample of none, with the reader each sample is for.
 pub(crate) struct Batch {
     /// Its samples belong together.
     pub is_set: bool,
+    /// When it became ready.
+    pub at: Instant,
     /// In order.
-    pub items: Vec<(usize, Item)>,
+    pub items: VecDeque<(usize, Item)>,
 }
 
 /// What one reader did not get.
@@ -93,6 +98,8 @@ pub(crate) struct Assembly {
     depths: Vec<usize>,
     ways: BTreeMap<(usize, Guid), (Guid, Stream)>,
     publishers: BTreeMap<Guid, Merge>,
+    /// Sets of several writers may be handed on.
+    is_open: bool,
     pub dropped: Dropped,
 }
 
@@ -103,14 +110,46 @@ impl Assembly {
             depths: Vec::new(),
             ways: BTreeMap::new(),
             publishers: BTreeMap::new(),
+            is_open: true,
             dropped: Dropped::default(),
         }
     }
 
-    /// Adds a reader that can keep so many samples; its place.
-    pub fn add_reader(&mut self, depth: usize) -> usize {
-        self.depths.push(depth);
-        self.depths.len() - 1
+    /// Hands on nothing of several writers, as far as the limits allow, until
+    /// [`Assembly::open`].
+    pub fn close(&mut self) {
+        self.is_open = false;
+    }
+
+    /// Hands on what has become ready meanwhile, and all that will.
+    pub fn open(&mut self, now: Instant, mut out: impl FnMut(Batch)) {
+        self.is_open = true;
+        for merge in self.publishers.values_mut() {
+            merge.is_open = true;
+            merge.advance(now, &mut self.dropped, &mut out);
+        }
+    }
+
+    /// Puts a reader that can keep so many samples of a set in a place, which
+    /// is free.
+    pub fn put_reader(&mut self, reader: usize, depth: usize) {
+        if self.depths.len() <= reader {
+            self.depths.resize(reader + 1, 0);
+        }
+        if let Some(place) = self.depths.get_mut(reader) {
+            *place = depth;
+        }
+    }
+
+    /// A reader is gone: its part is missed by nobody.
+    pub fn remove_reader(&mut self, now: Instant, reader: usize, mut out: impl FnMut(Batch)) {
+        self.ways.retain(|(of, _), _| *of != reader);
+        for merge in self.publishers.values_mut() {
+            merge.forget_reader(reader);
+            merge.advance(now, &mut self.dropped, &mut out);
+        }
+        self.publishers.retain(|_, merge| !merge.is_over());
+        self.dropped.0.remove(&reader);
     }
 
     /// Whether writers are put together.
@@ -127,9 +166,9 @@ impl Assembly {
             .entry(way)
             .or_insert_with(|| (new.publisher, Stream::new(of_group, depth)));
         if of_group {
-            let ordered = self.presentation.ordered;
+            let (ordered, is_open) = (self.presentation.ordered, self.is_open);
             let merge = self.publishers.entry(new.publisher);
-            let merge = merge.or_insert_with(|| Merge::new(ordered));
+            let merge = merge.or_insert_with(|| Merge::new(ordered, is_open));
             merge.join(way, new.tells);
         }
     }
@@ -210,6 +249,7 @@ impl Assembly {
             mark.set = None;
         }
         let place = mark.group_sequence;
+        let is_filtered = mark.kind == MarkKind::Filtered;
         let heard = Heard {
             sequence: arrival.sequence,
             mark,
@@ -220,10 +260,12 @@ impl Assembly {
             None => stream.hear(heard, |piece| match piece {
                 Piece::Loose(_, item) => out(Batch {
                     is_set: false,
-                    items: vec![(reader, item)],
+                    at: now,
+                    items: [(reader, item)].into(),
                 }),
                 Piece::Part(part) if part.is_whole => out(Batch {
                     is_set: true,
+                    at: now,
                     items: part.items.into_iter().map(|(_, i)| (reader, i)).collect(),
                 }),
                 Piece::Part(part) => dropped.set(reader, part.received),
@@ -233,6 +275,9 @@ impl Assembly {
                     merge.raise_floor(place.previous().0);
                 }
                 stream.hear(heard, |piece| merge.take(now, way, piece, dropped));
+                if let Some(place) = place.filter(|_| is_filtered) {
+                    merge.note_passed(way, place.0);
+                }
                 merge.advance(now, dropped, &mut out);
             }
         }
@@ -266,179 +311,4 @@ pub(crate) struct Arrival {
     pub items: Vec<Item>,
     /// See [`Assembly::offer`].
     pub in_order: bool,
-}
-
-/// What is ready and has not been taken, set by set.
-pub(crate) struct Waiting {
-    batches: VecDeque<Batch>,
-    shelves: Vec<Shelf>,
-    /// By the source stamp of their first sample instead of arrival.
-    by_source: bool,
-    /// The place by source of the last sample taken.
-    left: Option<Place>,
-}
-
-/// What one reader may keep, and keeps.
-struct Shelf {
-    /// Of one instance.
-    each: usize,
-    /// In all.
-    all: usize,
-    keep_all: bool,
-    waiting: usize,
-    of_instances: BTreeMap<Option<KeyHash>, usize>,
-    /// Samples that made room for newer ones.
-    overwritten: u64,
-}
-
-impl Waiting {
-    pub fn new(order: DestinationOrder) -> Self {
-        Self {
-            batches: VecDeque::new(),
-            shelves: Vec::new(),
-            by_source: order == DestinationOrder::BySource,
-            left: None,
-        }
-    }
-
-    /// Adds a reader, in the order of their places.
-    pub fn add_reader(&mut self, each: usize, all: usize, history: History) {
-        self.shelves.push(Shelf {
-            each,
-            all,
-            keep_all: history == History::KeepAll,
-            waiting: 0,
-            of_instances: BTreeMap::new(),
-            overwritten: 0,
-        });
-    }
-
-    /// Whether writers must wait for a reader, which has `taken` more samples.
-    pub fn is_full(&self, reader: usize, taken: usize) -> bool {
-        let shelf = self.shelves.get(reader);
-        shelf.is_some_and(|shelf| shelf.keep_all && shelf.waiting + taken >= shelf.all)
-    }
-
-    /// Whether nothing waits.
-    pub fn is_empty(&self) -> bool {
-        self.batches.is_empty()
-    }
-
-    /// Samples of a reader that made room for newer ones.
-    pub fn overwritten(&self, reader: usize) -> u64 {
-        self.shelves
-            .get(reader)
-            .map_or(0, |shelf| shelf.overwritten)
-    }
-
-    /// Adds what has become ready. KEEP_LAST makes room, whole sets at a time,
-    /// the oldest first. False when a set is too large for a reader, or older
-    /// by source than what was taken; then nobody gets it.
-    pub fn push_or_drop_oldest(&mut self, batch: Batch, dropped: &mut Dropped) -> bool {
-        let counts = Counts::of(&batch);
-        if batch.is_set && !counts.fit_alone(&self.shelves) {
-            for (reader, count) in counts.in_all {
-                dropped.set(reader, count as u64);
-            }
-            return false;
-        }
-        let first = batch.items.first().map(|(_, item)| place_of(item));
-        if self.by_source && first < self.left {
-            for (reader, _) in &batch.items {
-                dropped.late(*reader);
-            }
-            return false;
-        }
-        while !counts.fit_besides(&self.shelves) {
-            let Some(oldest) = self.pop() else {
-                break;
-            };
-            for (reader, _) in &oldest.items {
-                if let Some(shelf) = self.shelves.get_mut(*reader) {
-                    shelf.overwritten += 1;
-                }
-            }
-        }
-        for (reader, item) in batch.items.iter().filter(|(_, item)| !item.is_end()) {
-            if let Some(shelf) = self.shelves.get_mut(*reader) {
-                shelf.waiting += 1;
-                *shelf.of_instances.entry(instance_of(item)).or_default() += 1;
-            }
-        }
-        let mut at = self.batches.len();
-        if self.by_source {
-            let place = |batch: &Batch| batch.items.first().map(|(_, item)| place_of(item));
-            let newer = self.batches.iter().rev();
-            at -= newer.take_while(|batch| place(batch) > first).count();
-        }
-        self.batches.insert(at, batch);
-        true
-    }
-
-    /// The oldest batch.
-    pub fn pop(&mut self) -> Option<Batch> {
-        let batch = self.batches.pop_front()?;
-        for (reader, item) in &batch.items {
-            if self.by_source {
-                self.left = self.left.max(Some(place_of(item)));
-            }
-            if let Some(shelf) = self.shelves.get_mut(*reader)
-                && !item.is_end()
-            {
-                shelf.waiting = shelf.waiting.saturating_sub(1);
-                let instance = instance_of(item);
-                if let Some(count) = shelf.of_instances.get_mut(&instance) {
-                    *count = count.saturating_sub(1);
-                    if *count == 0 {
-                        shelf.of_instances.remove(&instance);
-                    }
-                }
-            }
-        }
-        Some(batch)
-    }
-}
-
-fn instance_of(item: &Item) -> Option<KeyHash> {
-    item.instance.as_deref().map(|keyed| keyed.info.key)
-}
-
-/// How many samples a batch has, by reader; ends of instances take no room.
-#[derive(Default)]
-struct Counts {
-    of_instances: BTreeMap<(usize, Option<KeyHash>), usize>,
-    in_all: BTreeMap<usize, usize>,
-}
-
-impl Counts {
-    fn of(batch: &Batch) -> Self {
-        let mut counts = Self::default();
-        for (reader, item) in batch.items.iter().filter(|(_, item)| !item.is_end()) {
-            let instance = instance_of(item);
-            *counts.of_instances.entry((*reader, instance)).or_default() += 1;
-            *counts.in_all.entry(*reader).or_default() += 1;
-        }
-        counts
-    }
-
-    /// Whether every reader has places enough when nothing waits.
-    fn fit_alone(&self, shelves: &[Shelf]) -> bool {
-        self.of_instances.iter().all(|((reader, _), count)| {
-            let in_all = self.in_all.get(reader).copied().unwrap_or(0);
-            let shelf = shelves.get(*reader);
-            shelf.is_none_or(|shelf| *count <= shelf.each && in_all <= shelf.all)
-        })
-    }
-
-    /// Whether every KEEP_LAST reader has places enough besides what waits.
-    fn fit_besides(&self, shelves: &[Shelf]) -> bool {
-        self.of_instances.iter().all(|((reader, instance), count)| {
-            let in_all = self.in_all.get(reader).copied().unwrap_or(0);
-            let Some(shelf) = shelves.get(*reader).filter(|shelf| !shelf.keep_all) else {
-                return true;
-            };
-            let waiting = shelf.of_instances.get(instance).copied().unwrap_or(0);
-            waiting + count <= shelf.each && shelf.waiting + in_all <= shelf.all
-        })
-    }
 }

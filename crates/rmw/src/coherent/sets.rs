@@ -1,48 +1,81 @@
-//! The sets of a subscription that stands alone: what comes waits here until it
-//! is whole, then until it is taken.
+//! The sets of one subscription, or of a group of them: what comes waits here
+//! until it is whole, then until it is taken.
 
 use pteros_rtps::id::Guid;
-use pteros_rtps::qos::EndpointQos;
+use pteros_rtps::qos::{EndpointQos, Presentation};
 use pteros_rtps::time::Instant;
 
 use super::{Arrival, Assembly, Batch, Losses, Match, Waiting};
-use crate::sample::Item;
 
-/// The only reader's place.
-const SOLE: usize = 0;
-
-/// What one subscription holds back.
+/// What readers hold back. Each has a place; one that stands alone has the
+/// first.
 pub(crate) struct Sets {
     assembly: Assembly,
-    waiting: Waiting,
-    /// Sets dropped for being incomplete or too large, so far.
+    /// What is ready.
+    pub waiting: Waiting,
+    totals: Vec<SetTotals>,
+}
+
+/// What one reader did not get, so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SetTotals {
+    /// Sets dropped for being incomplete or too large.
     pub incomplete: u64,
-    /// Samples that came too late for the publisher's order, so far.
+    /// Samples that came too late for the publisher's order.
     pub late: u64,
     /// Samples whose lifespan ended while their set waited.
     pub expired: u64,
+    /// Samples that made room for newer ones.
+    pub overwritten: u64,
 }
 
 impl Sets {
-    /// Nothing is held; of one instance and in all so many samples may be.
-    pub fn new(qos: &EndpointQos, (each, all): (usize, usize)) -> Self {
-        let mut assembly = Assembly::new(qos.presentation);
-        let mut waiting = Waiting::new(qos.destination_order);
-        assembly.add_reader(all);
-        waiting.add_reader(each, all, qos.history);
+    /// Without readers.
+    pub fn new(presentation: Presentation) -> Self {
         Self {
-            assembly,
-            waiting,
-            incomplete: 0,
-            late: 0,
-            expired: 0,
+            assembly: Assembly::new(presentation),
+            waiting: Waiting::default(),
+            totals: Vec::new(),
         }
     }
 
+    /// Adds a reader in a place that is free: of one instance and in all it may
+    /// hold so many samples.
+    pub fn put_reader(&mut self, reader: usize, qos: &EndpointQos, room: (usize, usize)) {
+        self.assembly.put_reader(reader, room.1);
+        self.waiting.put_reader(reader, qos, room);
+        if self.totals.len() <= reader {
+            self.totals.resize(reader + 1, SetTotals::default());
+        }
+        if let Some(totals) = self.totals.get_mut(reader) {
+            *totals = SetTotals::default();
+        }
+    }
+
+    /// A reader is gone.
+    pub fn remove_reader(&mut self, now: Instant, reader: usize) -> Vec<Batch> {
+        let mut ready = Vec::new();
+        self.waiting.remove_reader(reader);
+        self.assembly.remove_reader(now, reader, |b| ready.push(b));
+        ready
+    }
+
+    /// Hands on nothing of several writers until [`Sets::open`].
+    pub fn close(&mut self) {
+        self.assembly.close();
+    }
+
+    /// Hands on what became ready while it was closed.
+    pub fn open(&mut self, now: Instant) -> Vec<Batch> {
+        let mut ready = Vec::new();
+        self.assembly.open(now, |b| ready.push(b));
+        ready
+    }
+
     /// A writer is matched.
-    pub fn join(&mut self, writer: Guid, publisher: Option<Guid>, tells: bool) {
+    pub fn join(&mut self, reader: usize, writer: Guid, publisher: Option<Guid>, tells: bool) {
         self.assembly.join(Match {
-            reader: SOLE,
+            reader,
             writer,
             publisher: publisher.unwrap_or(writer),
             tells,
@@ -50,23 +83,28 @@ impl Sets {
     }
 
     /// Takes what came; hands over what has become ready.
-    pub fn offer(&mut self, now: Instant, arrival: Arrival) -> Vec<Batch> {
+    pub fn offer(&mut self, now: Instant, reader: usize, arrival: Arrival) -> Vec<Batch> {
         let mut ready = Vec::new();
-        self.assembly.offer(now, SOLE, arrival, |b| ready.push(b));
+        self.assembly.offer(now, reader, arrival, |b| ready.push(b));
         ready
     }
 
     /// A writer is gone.
-    pub fn leave(&mut self, now: Instant, writer: Guid) -> Vec<Batch> {
+    pub fn leave(&mut self, now: Instant, reader: usize, writer: Guid) -> Vec<Batch> {
         let mut ready = Vec::new();
-        self.assembly.leave(now, SOLE, writer, |b| ready.push(b));
+        self.assembly.leave(now, reader, writer, |b| ready.push(b));
         ready
     }
 
     /// All of a writer's up to a number is settled; the publisher is at `place`.
-    pub fn settle(&mut self, now: Instant, writer: Guid, number: i64, place: i64) -> Vec<Batch> {
+    pub fn settle(
+        &mut self,
+        now: Instant,
+        way: (usize, Guid),
+        number: i64,
+        place: i64,
+    ) -> Vec<Batch> {
         let mut ready = Vec::new();
-        let way = (SOLE, writer);
         self.assembly
             .settle(now, way, number, place, |b| ready.push(b));
         ready
@@ -104,53 +142,22 @@ impl Sets {
             .push_or_drop_oldest(batch, &mut self.assembly.dropped)
     }
 
-    /// The oldest that waits, as it is to be taken: a set that has begun to be
-    /// taken is taken whole, so its lifespan is looked at once, here.
-    pub fn next(&mut self, now: impl FnOnce() -> Instant) -> Option<Vec<Item>> {
-        let mut now = Some(now);
-        let mut clock = None;
-        loop {
-            let batch = self.waiting.pop()?;
-            let mut items: Vec<Item> = batch.items.into_iter().map(|(_, item)| item).collect();
-            if !batch.is_set || items.iter().all(|i| i.expires_at == Instant::FAR_FUTURE) {
-                return Some(items);
-            }
-            if let Some(now) = now.take() {
-                clock = Some(now());
-            }
-            let is_over = |item: &Item| clock.is_some_and(|now| item.expires_at <= now);
-            if items.iter().any(is_over) {
-                self.expired += items.len() as u64;
-                continue;
-            }
-            for item in &mut items {
-                item.expires_at = Instant::FAR_FUTURE;
-            }
-            return Some(items);
+    /// A reader's totals.
+    pub fn totals(&self, reader: usize) -> SetTotals {
+        SetTotals {
+            expired: self.waiting.expired(reader),
+            overwritten: self.waiting.overwritten(reader),
+            ..self.totals.get(reader).copied().unwrap_or_default()
         }
     }
 
-    /// Whether writers must wait, `taken` samples being out of here and not
-    /// taken yet.
-    pub fn is_full(&self, taken: usize) -> bool {
-        self.waiting.is_full(SOLE, taken)
-    }
-
-    /// Whether nothing waits to be taken.
-    pub fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
-    }
-
-    /// Samples that made room for newer ones, so far.
-    pub fn overwritten(&self) -> u64 {
-        self.waiting.overwritten(SOLE)
-    }
-
-    /// What was dropped since the last look.
-    pub fn losses(&mut self) -> Losses {
-        let losses = self.assembly.dropped.take(SOLE);
-        self.incomplete += losses.sets;
-        self.late += losses.late;
+    /// What a reader lost since the last look.
+    pub fn losses(&mut self, reader: usize) -> Losses {
+        let losses = self.assembly.dropped.take(reader);
+        if let Some(totals) = self.totals.get_mut(reader) {
+            totals.incomplete += losses.sets;
+            totals.late += losses.late;
+        }
         losses
     }
 }

@@ -15,6 +15,8 @@ struct Scene {
     assembly: Assembly,
     of_group: bool,
     now: Instant,
+    /// Whom samples come for.
+    reader: usize,
     seen: Vec<Vec<(u8, i64)>>,
 }
 
@@ -29,7 +31,7 @@ impl Scene {
             coherent: true,
             ordered: false,
         });
-        assembly.add_reader(4);
+        assembly.put_reader(0, 4);
         for writer in writers {
             assembly.join(Match {
                 reader: 0,
@@ -45,8 +47,55 @@ impl Scene {
             assembly,
             of_group: access_scope == GROUP,
             now: Instant::ZERO,
+            reader: 0,
             seen: Vec::new(),
         }
+    }
+
+    /// Writers of one publisher in its order, each of which tells where it is or
+    /// does not.
+    fn ordered(writers: &[(u8, bool)]) -> Self {
+        let mut scene = Self::new(GROUP, &[]);
+        scene.assembly = Assembly::new(Presentation {
+            access_scope: GROUP,
+            coherent: false,
+            ordered: true,
+        });
+        scene.assembly.put_reader(0, 4);
+        for (writer, tells) in writers {
+            scene.join_reader(0, *writer);
+            if !tells {
+                continue;
+            }
+            scene
+                .assembly
+                .settle(scene.now, (0, guid(*writer)), 0, 0, |_| {});
+        }
+        scene
+    }
+
+    fn join_reader(&mut self, reader: usize, writer: u8) {
+        self.assembly.join(Match {
+            reader,
+            writer: guid(writer),
+            publisher: guid(100),
+            tells: false,
+        });
+    }
+
+    /// A sample of no set, at a place of the publisher.
+    fn loose(&mut self, writer: u8, sequence: i64, place: i64) {
+        let mark = Mark {
+            group_sequence: Some(SequenceNumber(place)),
+            ..Mark::default()
+        };
+        self.offer(writer, sequence, mark);
+    }
+
+    fn wake(&mut self, now: Instant) {
+        self.now = now;
+        let seen = &mut self.seen;
+        self.assembly.wake(now, |b| Self::note(seen, &b));
     }
 
     fn note(seen: &mut Vec<Vec<(u8, i64)>>, batch: &Batch) {
@@ -70,7 +119,9 @@ impl Scene {
         };
         let seen = &mut self.seen;
         self.assembly
-            .offer(self.now, 0, arrival, |batch| Self::note(seen, &batch));
+            .offer(self.now, self.reader, arrival, |batch| {
+                Self::note(seen, &batch)
+            });
     }
 
     /// A sample of the set that began with `first` at its writer and `set`
@@ -224,4 +275,118 @@ fn a_set_of_writers_that_discovery_does_not_show_waits_a_while_and_no_longer() {
     let seen = &mut scene.seen;
     scene.assembly.wake(wakes_at, |b| Scene::note(seen, &b));
     assert_eq!(scene.seen, [[(1, 1)]]);
+}
+
+#[test]
+fn a_set_waits_a_while_for_a_writer_that_says_nothing_and_is_dropped_then() {
+    let mut scene = Scene::new(GROUP, &[1, 2]);
+    scene.sample(1, 1, 1, (1, 1));
+    scene.end(1, 2, (1, 2));
+    let wakes_at = scene.assembly.wakes_at().unwrap();
+    assert_eq!(wakes_at, scene.now.after(Duration::from_secs(5)));
+    let seen = &mut scene.seen;
+    scene.assembly.wake(wakes_at, |b| Scene::note(seen, &b));
+    assert!(scene.seen.is_empty());
+    assert_eq!(scene.losses().sets, 1);
+    assert_eq!(scene.assembly.wakes_at(), None);
+    // What comes of it later is lost as well; the next set is whole again.
+    scene.now = wakes_at;
+    scene.sample(2, 1, 1, (1, 2));
+    scene.end(2, 2, (1, 2));
+    assert_eq!(scene.losses().samples, 1);
+    scene.sample(2, 3, 3, (3, 3));
+    scene.end(1, 3, (3, 4));
+    scene.end(2, 4, (3, 4));
+    assert_eq!(scene.seen, [[(2, 3)]]);
+}
+
+#[test]
+fn an_ordered_sample_waits_for_no_silent_writer_for_ever() {
+    let mut scene = Scene::ordered(&[(1, true), (2, true)]);
+    scene.loose(1, 1, 2);
+    assert!(scene.seen.is_empty(), "the second may have the first place");
+    let wakes_at = scene.assembly.wakes_at().unwrap();
+    assert_eq!(wakes_at, scene.now.after(Duration::from_secs(5)));
+    scene.wake(wakes_at);
+    assert_eq!(scene.seen, [[(1, 1)]]);
+    scene.loose(2, 1, 1);
+    assert_eq!(scene.losses().late, 1);
+}
+
+#[test]
+fn an_ordered_sample_waits_briefly_for_writers_that_do_not_tell_and_then_for_those_that_do() {
+    let mut scene = Scene::ordered(&[(1, true), (2, false), (3, true)]);
+    scene.loose(1, 1, 3);
+    let brief = scene.assembly.wakes_at().unwrap();
+    assert_eq!(brief, scene.now.after(Duration::from_millis(100)));
+    scene.wake(brief);
+    assert!(scene.seen.is_empty());
+    let long = scene.assembly.wakes_at().unwrap();
+    assert_eq!(long, Instant::ZERO.after(Duration::from_secs(5)));
+    scene.now = long;
+    scene.loose(3, 1, 2);
+    scene.wake(long.after(Duration::from_millis(100)));
+    assert_eq!(scene.seen, [[(3, 1)], [(1, 1)]]);
+}
+
+#[test]
+fn a_writer_alone_or_without_places_is_never_waited_for() {
+    let mut alone = Scene::ordered(&[(1, false)]);
+    alone.loose(1, 1, 7);
+    assert_eq!(alone.seen, [[(1, 1)]]);
+    let mut strangers = Scene::ordered(&[(1, false), (2, false)]);
+    strangers.offer(2, 1, Mark::default());
+    strangers.offer(1, 1, Mark::default());
+    assert_eq!(strangers.seen, [[(2, 1)], [(1, 1)]]);
+}
+
+#[test]
+fn what_a_filter_keeps_back_spoils_no_set_wherever_it_stood_in_it() {
+    for filtered in [1, 2, 3] {
+        let mut scene = Scene::new(TOPIC, &[1]);
+        for n in 1..=3 {
+            let kind = match n == filtered {
+                true => MarkKind::Filtered,
+                false => MarkKind::Change,
+            };
+            let set = Some(SequenceNumber(1));
+            scene.offer(
+                1,
+                n,
+                Mark {
+                    kind,
+                    set,
+                    ..Mark::default()
+                },
+            );
+        }
+        scene.end(1, 4, (0, 0));
+        let left: Vec<_> = (1..=3).filter(|n| *n != filtered).map(|n| (1, n)).collect();
+        assert_eq!(scene.seen, [left]);
+        assert_eq!(scene.losses(), Losses::default());
+    }
+}
+
+#[test]
+fn without_order_a_writers_late_sample_is_no_later_than_it_is() {
+    let mut scene = Scene::new(GROUP, &[1, 2]);
+    scene.loose(2, 1, 2);
+    scene.loose(1, 1, 1);
+    assert_eq!(scene.seen, [[(2, 1)], [(1, 1)]]);
+    assert_eq!(scene.losses(), Losses::default());
+}
+
+#[test]
+fn in_order_two_readers_of_one_writer_both_get_its_samples() {
+    let mut scene = Scene::ordered(&[(1, true)]);
+    scene.assembly.put_reader(1, 4);
+    scene.join_reader(1, 1);
+    for n in 1..=2 {
+        for reader in [0, 1] {
+            scene.reader = reader;
+            scene.loose(1, n, n);
+        }
+    }
+    assert_eq!(scene.seen, [[(1, 1)], [(1, 1)], [(1, 2)], [(1, 2)]]);
+    assert_eq!(scene.losses(), Losses::default());
 }

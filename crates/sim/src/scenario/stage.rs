@@ -348,6 +348,7 @@ impl Stage {
                 Some(name) => Some(self.group(name)?.1.clone()),
                 None => None,
             },
+            subscription_group: None,
             store: None,
             message_type: MessageType::Dynamic(ty.clone()),
             content_filter: options.filter.as_deref().map(filter_spec),
