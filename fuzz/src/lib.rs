@@ -24,3 +24,4 @@ mod steps;
 pub mod text;
 #[path = "../../crates/rtps/tests/museum/town.rs"]
 mod town;
+pub mod types;

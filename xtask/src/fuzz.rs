@@ -21,6 +21,7 @@ const TARGETS: &[(&str, u32)] = &[
     ("message", 4096),
     ("participant_data", 4096),
     ("endpoint_data", 4096),
+    ("type_objects", 4096),
     ("liveliness_data", 256),
     ("cdr", 2048),
     ("dynamic", 2048),

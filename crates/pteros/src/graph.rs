@@ -1,6 +1,10 @@
 //! The graph as users see it: nodes, topics, endpoints, and why two endpoints
 //! do or do not talk.
 
+mod announced;
+
+pub use announced::TypeNotTold;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;

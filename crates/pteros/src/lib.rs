@@ -65,7 +65,9 @@ pub use context::{Context, ContextOptions};
 pub use dynamic::DynamicPublisher;
 pub use error::{ContextError, CreateError, NodeError};
 pub use executor::SingleThreadedExecutor;
-pub use graph::{EndpointInfo, EndpointKind, Graph, NodeInfo, PairReport, TopicInfo, Verdict};
+pub use graph::{
+    EndpointInfo, EndpointKind, Graph, NodeInfo, PairReport, TopicInfo, TypeNotTold, Verdict,
+};
 pub use instance::{Change, InstanceEnd};
 pub use node::{Node, NodeOptions};
 pub use pteros_rmw::instance::{InstanceInfo, InstanceState, KeyHash, ViewState};

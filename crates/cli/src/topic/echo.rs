@@ -106,7 +106,7 @@ impl Echo {
         let message_type = if self.raw && self.content_filter.is_none() {
             None
         } else {
-            Some(self.message_type(shared, &topic, &type_name)?)
+            Some(self.message_type(shared, &graph, &topic, &type_name)?)
         };
         let hash = graph
             .publishers(&topic)
@@ -188,16 +188,28 @@ impl Echo {
         }
     }
 
-    fn message_type(&self, shared: &Shared, topic: &str, type_name: &str) -> Result<DynamicType> {
+    /// By its definition, or else as the topic's endpoints tell it.
+    fn message_type(
+        &self,
+        shared: &Shared,
+        graph: &Graph,
+        topic: &str,
+        type_name: &str,
+    ) -> Result<DynamicType> {
         let library = shared.library()?;
         let known = full_or_as_written(&library, type_name);
-        let description = library.describe(&known).with_context(|| {
-            format!(
-                "topic '{topic}' is of type {type_name}, whose definition is not known here: {}, or use --raw",
-                crate::shared::MORE_INTERFACES
-            )
-        })?;
-        Ok(DynamicType::new(&description)?)
+        let problem = match library.describe(&known) {
+            Ok(description) => return Ok(DynamicType::new(&description)?),
+            Err(problem) => problem,
+        };
+        graph
+            .announced_type(topic, TYPE_PATIENCE)
+            .map_err(|silence| {
+                anyhow::Error::from(problem).context(format!(
+                    "topic '{topic}' is of type {type_name}, whose definition is not known here, and {silence}: {}, or use --raw",
+                    crate::shared::MORE_INTERFACES
+                ))
+            })
     }
 
     /// As ros2: sensor_data, made reliable or transient local if every
@@ -239,6 +251,9 @@ impl Echo {
         Ok(qos)
     }
 }
+
+/// How long a topic's endpoints may take to tell their type.
+const TYPE_PATIENCE: Duration = Duration::from_secs(3);
 
 /// The longest sleep between looks at the clock and at Ctrl-C.
 const TURN: Duration = Duration::from_millis(100);

@@ -121,8 +121,9 @@ impl TypeObjects {
 /// does not know those kinds and crashes on their objects, which it asks for
 /// when its own type differs (it takes `uint8` for an octet). Nor where it is
 /// appendable: Cyclone refuses to match types whose announced extensibilities
-/// differ, and compilers of IDL differ in their defaults. Types that are not
-/// announced match by name, as all did before.
+/// differ, and compilers of IDL differ in their defaults; that also speaks
+/// against types with a name of their own in DDS, which are somebody else's.
+/// Types that are not announced match by name, as all did before.
 pub fn is_announced(description: &TypeDescription) -> bool {
     use crate::describe::Extensibility::Final;
     let is_known_everywhere = |field: &Field| {
@@ -137,7 +138,11 @@ pub fn is_announced(description: &TypeDescription) -> bool {
     };
     core::iter::once(&description.type_description)
         .chain(&description.referenced)
-        .all(|ty| ty.extensibility == Final && ty.fields.iter().all(is_known_everywhere))
+        .all(|ty| {
+            ty.extensibility == Final
+                && ty.dds_name.is_none()
+                && ty.fields.iter().all(is_known_everywhere)
+        })
 }
 
 /// The name of a type in DDS.

@@ -30,11 +30,10 @@ pub(super) fn object(
     form: Form,
     built: &Built,
 ) -> Option<TypeObject> {
-    let octets = ty.dds_name.is_some();
     let identifiers: Option<Vec<TypeIdentifier>> = ty
         .fields
         .iter()
-        .map(|field| identifier(&field.field_type, octets, form, built))
+        .map(|field| identifier(&field.field_type, form, built))
         .collect();
     let members: Vec<(&Field, TypeIdentifier)> = ty.fields.iter().zip(identifiers?).collect();
     let bytes = written(|out| encode(out, ty, form, &members));
@@ -102,13 +101,7 @@ fn name_hash(name: &str) -> [u8; 4] {
     [digest[0], digest[1], digest[2], digest[3]]
 }
 
-/// `octets`: whether `byte` is IDL's `octet`, in types that are not ROS 2's.
-fn identifier(
-    field: &FieldType,
-    octets: bool,
-    form: Form,
-    built: &Built,
-) -> Option<TypeIdentifier> {
+fn identifier(field: &FieldType, form: Form, built: &Built) -> Option<TypeIdentifier> {
     let element_id = field.type_id % type_id::ARRAY;
     let string_bound = u32::try_from(field.string_capacity).ok()?;
     let element = match element_id {
@@ -132,7 +125,6 @@ fn identifier(
             wide: true,
             bound: string_bound,
         },
-        type_id::BYTE if octets => TypeIdentifier::Primitive(TK_BYTE),
         primitive => TypeIdentifier::Primitive(primitive_kind(primitive)?),
     };
     let bound = u32::try_from(field.capacity).ok()?;

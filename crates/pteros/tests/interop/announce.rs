@@ -78,6 +78,26 @@ pub fn our_types_are_shown(stage: &Stage) {
     }
 }
 
+/// A type that nobody described here, under a name of theirs.
+pub fn their_types_are_understood(stage: &Stage) {
+    let node = stage.node();
+    let graph = node.context().graph();
+    let _peer = stage.peer("pub --type shape --topic Foreign --type-name Foreign::Kind");
+    time_until(&node, PATIENCE, || !graph.publishers("Foreign").is_empty());
+    let ty = graph.announced_type("Foreign", PATIENCE).unwrap();
+    assert_eq!(ty.dds_type_name(), "Foreign::Kind");
+    let fields = ty.fields().iter();
+    let members: Vec<(&str, bool)> = fields.map(|f| (f.name.as_str(), f.is_key)).collect();
+    let expected = [
+        ("color", true),
+        ("x", false),
+        ("y", false),
+        ("shapesize", false),
+        ("additional_payload_size", false),
+    ];
+    assert_eq!(members, expected);
+}
+
 pub fn our_type_hash_is_read(stage: &Stage) {
     let node = stage.node();
     let _publisher = node.create_publisher::<Text>("chatter", 10).unwrap();

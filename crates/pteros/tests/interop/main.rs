@@ -108,6 +108,15 @@ fn our_types_are_shown() {
 }
 
 #[test]
+fn their_types_are_understood() {
+    play(
+        Stack::Python,
+        "their_types_are_understood",
+        announce::their_types_are_understood,
+    );
+}
+
+#[test]
 fn their_instances_end_for_us() {
     play(
         Stack::Python,

@@ -30,6 +30,8 @@ mod steps;
 mod text;
 #[path = "../museum/town.rs"]
 mod town;
+#[path = "../../../../fuzz/src/types.rs"]
+mod types;
 
 use std::path::PathBuf;
 
@@ -113,6 +115,7 @@ targets! {
     message: message::message, 20000;
     participant_data: discovery::participant_data, 10000;
     endpoint_data: discovery::endpoint_data, 10000;
+    type_objects: types::type_objects, 20000;
     liveliness_data: discovery::liveliness_data, 5000;
     cdr: cdr::cdr, 10000;
     dynamic: cdr::dynamic, 5000;
