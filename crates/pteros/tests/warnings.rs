@@ -5,7 +5,11 @@ use std::fmt::{Debug, Write};
 use std::sync::Mutex;
 use std::time::Duration;
 
+use pteros::SubscriptionOptions;
 use pteros::interfaces::std_msgs::msg::{Int8, String as Text};
+use pteros::msg::dynamic::DynamicType;
+use pteros::msg::library::InterfaceLibrary;
+use pteros::msg::schema::InterfaceKind;
 use pteros::prelude::*;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber, span};
@@ -100,6 +104,21 @@ fn what_does_not_fit_is_told_once_per_pair_on_each_end() {
         .unwrap();
     let text = told(&b, "\"/value\"", 2);
     assert!(text.contains("Int8") && text.contains("String"), "{text}");
+
+    // Another type of the same name.
+    let defined = |text: &'static str| {
+        let mut library = InterfaceLibrary::new();
+        library.insert_text("made", InterfaceKind::Message, "Up", text, "here");
+        DynamicType::new(&library.describe("made/msg/Up").unwrap()).unwrap()
+    };
+    let _wide = talker
+        .create_dynamic_publisher("made", &defined("int64 a"), 1)
+        .unwrap();
+    let _narrow = listener
+        .create_dynamic_subscription("made", &defined("int32 a"), SubscriptionOptions::new(1))
+        .unwrap();
+    let text = told(&b, "\"/made\"", 2);
+    assert!(text.contains("definitions of it differ"), "{text}");
 
     // The same name twice, in another process and in this one.
     let _twin = b.node("talker").unwrap();

@@ -395,6 +395,7 @@ impl Core {
             writer.note_remote(1);
             self.serve_writer(now, &writer);
             writer.events.note_matched(remote.guid, 1);
+            self.warn_of_definitions(&writer.data, remote);
         } else if let Some(reader) = self.reader(local.entity) {
             let proxy = WriterProxyConfig {
                 guid: remote.guid,
@@ -415,6 +416,7 @@ impl Core {
             drop(table);
             self.serve_reader(now, &reader);
             reader.events.note_matched(remote.guid, 1);
+            self.warn_of_definitions(&reader.data, remote);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Two endpoints of one topic that do not fit, told to the operator: once per
 //! pair, on both ends, with the policy, both values and the way out.
 
+use pteros_msg::typeobject::TypeInformation;
 use pteros_rtps::discovery::data::EndpointData;
 
 use crate::core::Core;
@@ -32,11 +33,42 @@ impl Core {
         );
     }
 
+    /// Warns of two types of one name that are made of different members. They
+    /// are matched all the same, as are those whose peers tell no types.
+    pub(crate) fn warn_of_definitions(&self, local: &EndpointData, remote: &EndpointData) {
+        if !is_made_otherwise(local, remote) {
+            return;
+        }
+        let (writer, reader) = match local.is_writer() {
+            true => (local, remote),
+            false => (remote, local),
+        };
+        let topic = ros_topic(&writer.topic);
+        tracing::warn!(
+            publisher = %writer.guid, subscription = %reader.guid,
+            "topic \"{topic}\": {} subscription match by the name {}, but their definitions of it \
+             differ; messages may be unreadable: give both the same definition",
+            self.both(writer), writer.type_name
+        );
+    }
+
     fn both(&self, writer: &EndpointData) -> &'static str {
         match writer.guid.prefix == self.prefix {
             true => "this process's publisher and a",
             false => "another process's publisher and our",
         }
+    }
+}
+
+/// Both tell what their type is made of, and it is not the same.
+fn is_made_otherwise(one: &EndpointData, other: &EndpointData) -> bool {
+    let (Some(one), Some(other)) = (&one.type_information, &other.type_information) else {
+        return false;
+    };
+    let minimal = |told| Some(TypeInformation::decode(told).ok()?.minimal?.id);
+    match (minimal(one), minimal(other)) {
+        (Some(one), Some(other)) => one != other,
+        _ => false,
     }
 }
 
