@@ -6,7 +6,7 @@
 //! takes it away; with [`Safety::Disk`] the disk has it. A process killed
 //! before loses what waited, and nothing else.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -135,6 +135,8 @@ struct Waiting {
     closed: bool,
     /// The disk refused, and that has been told.
     failing: bool,
+    /// So much waits that samples were let go, and that has been told.
+    overrun: bool,
     counts: StoreCounts,
 }
 
@@ -256,6 +258,7 @@ impl Inner {
         let batch: Vec<StoredSample> = std::mem::take(&mut waiting.samples).into();
         waiting.bytes = 0;
         waiting.scheduled = false;
+        waiting.overrun = false;
         waiting.writing = true;
         drop(waiting);
 
@@ -310,10 +313,10 @@ impl Inner {
             None => {
                 // The last commit may have come through, for all its error.
                 let (open, known) = StoreFile::open(&self.spec, i64::MIN)?;
-                let is_known = |s: &&StoredSample| known.iter().any(|k| k.origin == s.origin);
+                let known: BTreeSet<_> = known.iter().map(|sample| sample.origin).collect();
                 let there = batch
                     .iter()
-                    .rposition(|s| is_known(&s))
+                    .rposition(|sample| known.contains(&sample.origin))
                     .map_or(0, |at| at + 1);
                 (open, batch.get(there..).unwrap_or_default())
             }
@@ -346,8 +349,12 @@ impl Inner {
         self.done.notify_all();
     }
 
+    /// Once, until a batch has been written.
     fn tell_overrun(&self) {
-        let waiting = self.waiting.lock();
+        let mut waiting = self.waiting.lock();
+        if std::mem::replace(&mut waiting.overrun, true) {
+            return;
+        }
         let loss = Loss {
             total: waiting.counts.not_stored,
             waiting: waiting.samples.len(),

@@ -291,6 +291,30 @@ fn a_disk_that_is_full_is_told_once_and_what_was_stored_stays() {
     assert_eq!(open(&spec).1, [1]);
 }
 
+/// More than may wait, while the storing thread can't keep up with a loop.
+#[test]
+fn a_disk_that_falls_behind_is_told_once_a_batch_and_not_by_every_sample() {
+    let spec = spec("behind", Depth::KeepAll);
+    drop(open(&spec));
+    let length = fs::metadata(spec.path()).unwrap().len();
+    let losses: Arc<Mutex<Vec<Loss>>> = Arc::default();
+    let told = losses.clone();
+    let tight = StoreSpec {
+        file_bytes_max: length,
+        ..spec
+    };
+    let on_loss = move |loss| told.lock().unwrap().push(loss);
+    let (store, _) = Store::open(tight, 0, Box::new(on_loss)).unwrap();
+    for n in 1..=100 {
+        store.put(sample(n, 8 << 20));
+    }
+    let lost = store.counts().not_stored;
+    assert!(lost > 20, "{lost}");
+    // One word of the disk, and one for each time it was asked meanwhile.
+    let told = losses.lock().unwrap().len();
+    assert!(told < 10, "{told} words for {lost} samples");
+}
+
 #[test]
 fn a_keep_last_store_stays_within_its_bytes_and_its_file_near_them() {
     let mut spec = spec("bytes", Depth::KeepLast(1_000));
