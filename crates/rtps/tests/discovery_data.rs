@@ -82,6 +82,23 @@ fn smallest(guid: Guid, big: bool) -> List {
 }
 
 #[test]
+fn a_writer_belongs_to_no_publisher_of_another_participant() {
+    let of = |prefix: GuidPrefix| {
+        let group = prefix.with(EntityId::new([0, 0, 7], EntityId::KIND_WRITER_GROUP));
+        let payload = List::new(false)
+            .raw(pid::ENDPOINT_GUID, &WRITER.to_bytes())
+            .text(pid::TOPIC_NAME, "rt/a")
+            .text(pid::TYPE_NAME, "T")
+            .raw(pid::GROUP_GUID, &group.to_bytes())
+            .end();
+        (EndpointData::parse(&payload).unwrap().group, group)
+    };
+    let (read, own) = of(PREFIX);
+    assert_eq!(read, Some(own));
+    assert_eq!(of(GuidPrefix([9; 12])).0, None);
+}
+
+#[test]
 fn every_policy_survives() {
     let qos = EndpointQos {
         reliability: Reliability::BestEffort,

@@ -110,7 +110,12 @@ impl EndpointData {
             pid::TYPE_MAX_SIZE_SERIALIZED => {
                 self.max_serialized_size = Some(read(parameter, Cursor::u32)?);
             }
-            pid::GROUP_GUID => self.group = Some(read(parameter, Cursor::guid)?),
+            // One of another participant would let this writer hold up, or
+            // spoil, the sets of somebody else's publisher.
+            pid::GROUP_GUID => {
+                let group = Some(read(parameter, Cursor::guid)?);
+                self.group = group.filter(|group| group.prefix == self.guid.prefix);
+            }
             // Both name the same; a GUID is the surer one.
             pid::GROUP_ENTITYID if self.group.is_none() => {
                 let group = self.guid.prefix.with(read(parameter, Cursor::entity_id)?);
