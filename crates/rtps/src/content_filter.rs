@@ -9,7 +9,7 @@ use core::fmt;
 
 use md5::{Digest, Md5};
 use pteros_msg::dynamic::DynamicType;
-use pteros_msg::filter::{FILTER_CLASS, Filter, FilterError, NESTING_MAX};
+use pteros_msg::filter::{FILTER_CLASS, Filter, FilterError, LIKE_STEPS_MAX, NESTING_MAX};
 
 use crate::id::Guid;
 use crate::wire::Cursor;
@@ -179,11 +179,24 @@ pub(crate) struct Filtering {
 }
 
 /// Filters that were applied to one change, and their results.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Results {
     signatures: Vec<FilterSignature>,
     /// The first one's result highest.
     bitmap: u32,
+    /// What they may still cost together: else each reader's filter would add
+    /// some milliseconds to every write.
+    steps_left: usize,
+}
+
+impl Default for Results {
+    fn default() -> Self {
+        Self {
+            signatures: Vec::new(),
+            bitmap: 0,
+            steps_left: LIKE_STEPS_MAX,
+        }
+    }
 }
 
 /// Filters named beside a change, half a kilobyte; Fast DDS names as many. The
@@ -192,13 +205,17 @@ const NAMED_MAX: usize = 32;
 
 impl Results {
     /// Whether `filter` lets `payload` pass: judged once for all readers whose
-    /// filters are the same.
+    /// filters are the same. What cannot be judged passes and is not named, so
+    /// that the reader judges for itself.
     pub fn judge(&mut self, filter: &ContentFilter, payload: &[u8]) -> bool {
         let known = self.signatures.iter().position(|s| *s == filter.signature);
         if let Some(at) = known {
             return self.bitmap & result_mask(at) != 0;
         }
-        let passes = filter.passes(payload);
+        let judged = filter.filter.passes_within(payload, &mut self.steps_left);
+        let Ok(passes) = judged else {
+            return true;
+        };
         if self.signatures.len() < NAMED_MAX {
             if passes {
                 self.bitmap |= result_mask(self.signatures.len());
@@ -253,4 +270,51 @@ pub(crate) fn result_of(mut value: Cursor<'_>, signature: &FilterSignature) -> O
     }
     bitmaps.bytes((at / 32).saturating_mul(4)).ok()?;
     Some(bitmaps.u32().ok()? & result_mask(at) != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use pteros_msg::describe::{
+        Field, FieldType, IndividualTypeDescription, TypeDescription, type_id,
+    };
+    use pteros_msg::dynamic::DynamicMessage;
+
+    #[test]
+    fn the_filters_of_many_readers_cost_no_more_than_one_may() {
+        let field_type = FieldType {
+            type_id: type_id::STRING,
+            ..FieldType::default()
+        };
+        let fields = vec![Field {
+            name: "data".into(),
+            field_type,
+            ..Field::default()
+        }];
+        let type_description = IndividualTypeDescription {
+            type_name: "a/msg/A".into(),
+            fields,
+            ..Default::default()
+        };
+        let ty = DynamicType::new(&TypeDescription {
+            type_description,
+            referenced: vec![],
+        });
+        let ty = ty.unwrap();
+        let mut message = DynamicMessage::new(&ty);
+        message.set("data", "a".repeat(5_000)).unwrap();
+        let payload = message.to_payload(Default::default());
+        // A million steps each: it is tried again at every place.
+        let costly = |last: char| {
+            let expression = alloc::format!("data LIKE '%{}{last}'", "a".repeat(200));
+            ContentFilter::new("t", &ty, &expression, &[]).unwrap()
+        };
+        let mut results = Results::default();
+        assert!(!results.judge(&costly('b'), &payload));
+        assert!(!results.judge(&costly('c'), &payload));
+        let unjudged = costly('d');
+        assert!(results.judge(&unjudged, &payload) && !unjudged.passes(&payload));
+        assert_eq!(results.signatures.len(), 2);
+    }
 }

@@ -48,7 +48,8 @@ pub const TEXT_BYTES_MAX: usize = 255;
 /// Different fields that one expression may name.
 pub const FIELDS_MAX: usize = 64;
 /// What the `LIKE`s of one expression may cost per message, in characters looked
-/// at: some milliseconds. A peer's filter runs in its publisher's thread.
+/// at: some milliseconds. A peer's filter runs in its publisher's thread, where
+/// all peers' filters share this.
 pub const LIKE_STEPS_MAX: usize = 1 << 21;
 
 /// A filter, checked against a message type. Cheap to judge by, any number of
@@ -138,6 +139,20 @@ impl Filter {
     /// There is no answer: see [`JudgeError`]. A message that cannot be judged
     /// should be treated as one that passes.
     pub fn passes(&self, payload: &[u8]) -> Result<bool, JudgeError> {
+        self.passes_within(payload, &mut { LIKE_STEPS_MAX })
+    }
+
+    /// As [`Filter::passes`], where several filters share what their `LIKE`s may
+    /// cost: what this one costs is taken from `steps_left`, see
+    /// [`LIKE_STEPS_MAX`].
+    ///
+    /// # Errors
+    /// As [`Filter::passes`].
+    pub fn passes_within(
+        &self,
+        payload: &[u8],
+        steps_left: &mut usize,
+    ) -> Result<bool, JudgeError> {
         let mut few = [const { Scalar::Absent }; 8];
         let mut many;
         let slots = match few.get_mut(..self.slots) {
@@ -151,10 +166,11 @@ impl Filter {
         walk::read(&self.ty, &self.plan, &mut input, slots)?;
         let look = Look {
             slots,
-            steps_left: Cell::new(LIKE_STEPS_MAX),
+            steps_left: Cell::new(*steps_left),
         };
         let holds = self.condition.holds(&look).unwrap_or(false);
-        match look.steps_left.get() {
+        *steps_left = look.steps_left.get();
+        match *steps_left {
             0 => Err(JudgeError::TooCostly),
             _ => Ok(holds),
         }
