@@ -381,6 +381,8 @@ impl Instances {
     /// first. Whether some instance ends with it, now.
     pub(crate) fn forget_writer(&mut self, now: Instant, writer: Guid, meta: SampleMeta) -> bool {
         if self.held_back {
+            // Once, however often it falls silent meanwhile.
+            self.note_writer(writer);
             self.gone.push((writer, meta));
             return false;
         }
@@ -541,6 +543,12 @@ impl Instances {
     #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
         self.records.len()
+    }
+
+    /// Writers that are gone and not forgotten yet.
+    #[cfg(test)]
+    pub(crate) fn gone_count(&self) -> usize {
+        self.gone.len()
     }
 
     fn forget_a_dormant_one(&mut self) -> bool {

@@ -119,6 +119,20 @@ fn of_many_ends_that_nobody_takes_the_last_is_kept() {
 }
 
 #[test]
+fn a_writer_that_falls_silent_again_and_again_is_remembered_once() {
+    let mut cache = cache(&EndpointQos::default(), Lifecycle::default());
+    sample(&mut cache, 7);
+    cache.hold_back();
+    for _ in 0..1_000 {
+        assert!(!cache.forget_writer(at_ms(0), writer(1), meta(1)));
+    }
+    assert_eq!(cache.gone_count(), 1);
+    assert_eq!(all(&mut cache), [(7, None)]);
+    assert!(cache.caught_up(at_ms(0)));
+    assert_eq!(all(&mut cache), [(7, Some(State::NoWriters))]);
+}
+
+#[test]
 fn a_disposed_instance_that_is_still_written_gives_its_place_to_a_new_one() {
     let few = EndpointQos {
         resource_limits: ResourceLimits {
