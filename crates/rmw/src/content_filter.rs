@@ -15,6 +15,7 @@ use pteros_msg::describe::TypeDescription;
 use pteros_msg::dynamic::DynamicType;
 use pteros_rtps::content_filter::{ContentFilter, ContentFilterProperty};
 use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::history::ChangeKind;
 use pteros_rtps::mark::MarkKind;
 use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::Instant;
@@ -24,7 +25,7 @@ use crate::error::{EndpointError, FilterProblem};
 use crate::local::LocalRoute;
 use crate::reader::ReaderEndpoint;
 use crate::sample::{Body, Item};
-use crate::writer::{WriterEndpoint, WriterState};
+use crate::writer::{Outgoing, WriterEndpoint, WriterState};
 
 /// What is known of an endpoint's message type; made into a type only where
 /// somebody filters.
@@ -143,6 +144,13 @@ impl LocalFilter {
 }
 
 impl ReaderEndpoint {
+    /// Whether its filter lets a message of this process pass.
+    pub(crate) fn wants(&self, message: &mut dyn Outgoing) -> bool {
+        let filter = self.filter.get();
+        let filter = filter.filter(|_| message.kind() == ChangeKind::Alive);
+        filter.is_none_or(|filter| filter.passes(&message.serialized()))
+    }
+
     /// The filter in force.
     pub fn content_filter(&self) -> Option<FilterSpec> {
         let filter = self.filter.get()?;

@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use pteros_rtps::fault;
-use pteros_rtps::history::ChangeKind;
 use pteros_rtps::id::VendorId;
 use pteros_rtps::locator::Route;
 use pteros_rtps::mark::{Mark, MarkKind};
@@ -102,13 +101,16 @@ impl Core {
         // latched ones and the route.
         let state = writer.state.lock();
         let filter = reader.filter.get();
+        let wants = |item: &Item| state.is_wanted(item, filter.as_deref());
         // Whoever holds sets together needs to hear of what it does not want.
-        let filter = filter.as_deref().filter(|_| !reader.holds_samples());
-        let wants = |item: &Item| state.is_wanted(item, filter);
-        let kept = state.latched.for_reader(now, &reader.data.qos, wants);
+        let hears_of = |item: &Item| reader.holds_samples() || wants(item);
+        let kept = state.latched.for_reader(now, &reader.data.qos, hears_of);
         reader.note_inherited(kept.len());
         for item in kept {
-            self.deliver(now, writer, &route, item.clone());
+            match wants(item) {
+                true => self.deliver(now, writer, &route, item.clone()),
+                false => self.keep_out(now, writer, &route, item.clone()),
+            }
         }
         if reader.holds_samples() {
             let number = state.machine.next_sequence().previous().0;
@@ -199,9 +201,7 @@ impl Core {
         let left_out = routes.len() > 1 && fault!("local-reader-left-out");
         let mut delivered = routes.len();
         for route in routes.iter().skip(usize::from(left_out)) {
-            let filter = route.reader.filter.get();
-            let filter = filter.filter(|_| message.kind() == ChangeKind::Alive);
-            let passes = filter.is_none_or(|filter| filter.passes(&message.serialized()));
+            let passes = route.reader.wants(message);
             let body = body_for(route.reader.wants, message);
             let mut item = writer.item(now, body, meta, keyed);
             item.mark = mark.copied().map(Box::new);
@@ -253,7 +253,8 @@ impl Core {
         let reader = &route.reader;
         let mark = item.mark.as_ref();
         let is_sample = mark.is_none_or(|mark| mark.kind == MarkKind::Change);
-        if !is_sample && !reader.holds_samples() {
+        let is_heard = is_sample && (!item.is_end() || reader.is_keyed());
+        if !is_heard && !reader.holds_samples() {
             return;
         }
         if !route.watched {
@@ -285,15 +286,18 @@ impl Core {
 }
 
 impl WriterEndpoint {
-    /// Whether a KEEP_ALL writer must wait for some local KEEP_ALL reader.
-    /// KEEP_LAST never waits, here as on the wire.
-    pub(crate) fn must_wait_locally(&self, key: Option<&KeyHash>) -> bool {
+    /// Whether a KEEP_ALL writer must wait for some local KEEP_ALL reader that
+    /// wants the message. KEEP_LAST never waits, here as on the wire.
+    pub(crate) fn must_wait_locally(
+        &self,
+        message: &mut dyn Outgoing,
+        key: Option<&KeyHash>,
+    ) -> bool {
         self.data.qos.history == History::KeepAll
-            && self
-                .local
-                .load()
-                .iter()
-                .any(|route| route.reliable && route.reader.is_full_for(key))
+            && self.local.load().iter().any(|route| {
+                let reader = &route.reader;
+                route.reliable && reader.is_full_for(key) && reader.wants(message)
+            })
     }
 
     /// A sample on its way to a local reader.

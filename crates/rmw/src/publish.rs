@@ -112,8 +112,9 @@ impl Core {
         (source, keyed, patience): About<'_>,
     ) -> Result<i64, PublishError> {
         let key = keyed.map(|keyed| &keyed.info.key);
-        if writer.must_wait_locally(key) {
-            self.wait_for_room(writer, patience, || !writer.must_wait_locally(key))?;
+        if writer.must_wait_locally(message, key) {
+            let room = || !writer.must_wait_locally(message, key);
+            self.wait_for_room(writer, patience, room)?;
         }
         let mut turn = writer.group.as_ref().map(|group| group.turn());
         let mut state = writer.state.lock();
@@ -185,7 +186,7 @@ impl Core {
         let payload = serialize(writer, message);
         let mut accepted = None;
         let mut attempt = || {
-            if writer.must_wait_locally(key) {
+            if writer.must_wait_locally(message, key) {
                 return false;
             }
             let mut turn = writer.group.as_ref().map(|group| group.turn());

@@ -13,6 +13,7 @@ mod events;
 mod flow;
 mod instance_policies;
 mod instances;
+mod mixtures;
 mod pace;
 mod policies;
 mod representation;
@@ -145,4 +146,12 @@ on_both_paths!(
     subscription_groups::what_filters_keep_back_of_a_set_does_not_spoil_it,
     subscription_groups::instances_end_within_sets,
     subscription_groups::a_group_of_plain_presentation_is_subscriptions_side_by_side,
+    mixtures::who_reads_no_keys_hears_no_ends,
+    mixtures::a_filtered_set_of_instances_is_whole_at_an_asynchronous_pace,
+    mixtures::nobody_waits_for_room_where_a_message_is_not_wanted,
+    mixtures::stored_instances_are_filtered_for_late_joiners,
+    mixtures::the_owner_of_an_instance_is_heard_in_whole_sets,
+    mixtures::a_dynamic_publisher_of_xcdr2_is_filtered_by_instance,
+    mixtures::a_batch_of_instances_keeps_its_order_under_a_time_filter,
+    mixtures::kept_sets_are_filtered_for_late_joiners,
 );

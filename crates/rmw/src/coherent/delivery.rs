@@ -71,7 +71,9 @@ impl ReaderEndpoint {
         mut item: Item,
         may_refuse: bool,
     ) {
-        let is_sample = !item.ends_set() && !self.intake().is_repeated_item(&item);
+        let mark = item.mark.as_ref();
+        let is_change = mark.is_none_or(|mark| mark.kind == MarkKind::Change);
+        let is_sample = is_change && !self.intake().is_repeated_item(&item);
         if is_sample && may_refuse && self.is_full_for(None) {
             self.note_lost(1);
             return;
