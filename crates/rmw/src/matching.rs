@@ -362,6 +362,7 @@ impl Core {
             } => {
                 for reader in self.table.read().readers.values() {
                     reader.machine.lock().forget_participant(prefix);
+                    reader.forget_participant(prefix);
                 }
             }
             ParticipantEvent::ParticipantDiscovered(_)

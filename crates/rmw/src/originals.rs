@@ -3,12 +3,14 @@
 //! (RTPS 2.5 §8.7.9, DDS 1.4 §2.2.3.4).
 //!
 //! A sample is known by who wrote it first and its number there. Publishers
-//! hand over in order, so one number per writer says what was had. It is kept
-//! after the writer is gone, for that is when it is needed.
+//! hand over in order, so one number per writer says what was had of it. It is
+//! kept after the writer is gone, for that is when it is needed. What others say
+//! to have from a writer is noted by itself: no peer can make a living writer
+//! unheard.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pteros_rtps::id::Guid;
+use pteros_rtps::id::{Guid, GuidPrefix};
 use pteros_rtps::seq::SampleIdentity;
 
 /// Writers remembered per subscription: restarts of its publishers. Beyond it
@@ -26,9 +28,12 @@ pub(crate) struct Originals {
     pub repeated: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Had {
+    /// Of the writer itself.
     through: i64,
+    /// Of what others brought as its.
+    brought: i64,
     /// When it was last heard, counted in samples.
     heard: u64,
 }
@@ -57,25 +62,34 @@ impl Originals {
             None => return true,
         };
         self.heard += 1;
-        let heard = self.heard;
-        if let Some(had) = self.had.get_mut(&writer) {
-            had.heard = heard;
-            if number <= had.through {
-                self.repeated += 1;
-                return false;
-            }
-            had.through = number;
-            return true;
-        }
         if self.had.len() >= WRITERS_MAX
-            && let Some(writer) = self.had.iter().min_by_key(|(_, had)| had.heard)
+            && !self.had.contains_key(&writer)
+            && let Some(oldest) = self.had.iter().min_by_key(|(_, had)| had.heard)
         {
-            let writer = *writer.0;
-            self.had.remove(&writer);
+            let oldest = *oldest.0;
+            self.had.remove(&oldest);
         }
-        let through = number;
-        self.had.insert(writer, Had { through, heard });
+        let had = self.had.entry(writer).or_default();
+        had.heard = self.heard;
+        let (known, noted) = match original {
+            Some(_) => (had.through.max(had.brought), &mut had.brought),
+            None => (had.through, &mut had.through),
+        };
+        if number <= known {
+            self.repeated += 1;
+            return false;
+        }
+        *noted = number;
         true
+    }
+
+    /// The writers of a participant that began anew count from 1 again.
+    pub fn forget_participant(&mut self, prefix: GuidPrefix) {
+        let all = self.had.iter_mut();
+        for (_, had) in all.filter(|(writer, _)| writer.prefix == prefix) {
+            had.brought = had.brought.max(had.through);
+            had.through = 0;
+        }
     }
 }
 
@@ -124,6 +138,28 @@ mod tests {
         assert!(!originals.admits_meta(&brought(3, 1, 5)));
         assert!(!originals.admits_meta(&brought(3, 2, 1)));
         assert!(originals.admits_meta(&brought(3, 2, 2)));
+    }
+
+    #[test]
+    fn nobody_makes_a_living_writer_unheard_by_claiming_its_samples() {
+        let mut originals = Originals::default();
+        originals.note_durable(live(1, 0).publisher);
+        assert!(originals.admits_meta(&live(1, 1)));
+        assert!(originals.admits_meta(&brought(9, 1, i64::MAX - 100)));
+        assert!(originals.admits_meta(&live(1, 2)));
+        assert!(!originals.admits_meta(&live(1, 2)));
+    }
+
+    #[test]
+    fn a_process_that_began_anew_under_its_old_name_is_heard_from_its_first_sample() {
+        let mut originals = Originals::default();
+        let writer = live(1, 0).publisher;
+        originals.note_durable(writer);
+        assert!((1..=3).all(|n| originals.admits_meta(&live(1, n))));
+        originals.forget_participant(writer.prefix);
+        assert!(originals.admits_meta(&live(1, 1)));
+        // Of its earlier life it brings nothing new.
+        assert!(!originals.admits_meta(&brought(1, 1, 3)));
     }
 
     #[test]

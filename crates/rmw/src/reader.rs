@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::{CacheChange, ChangeKind};
-use pteros_rtps::id::Guid;
+use pteros_rtps::id::{Guid, GuidPrefix};
 use pteros_rtps::qos::{Durability, EndpointQos};
 use pteros_rtps::reader::{Reader, ReaderEvent};
 use pteros_rtps::time::{Instant, Timestamp};
@@ -323,6 +323,13 @@ impl ReaderEndpoint {
                 .note_durable(writer);
         }
         looked_at
+    }
+
+    /// A participant began anew under its old name.
+    pub(crate) fn forget_participant(&self, prefix: GuidPrefix) {
+        if let Some(originals) = &mut self.intake.lock().originals {
+            originals.forget_participant(prefix);
+        }
     }
 
     /// A publisher is gone, and all it wrote has been handed over or is held
