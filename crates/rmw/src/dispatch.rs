@@ -197,15 +197,18 @@ impl Core {
     /// Takes a reader's oldest sample. When that makes room, writers that were
     /// held back are asked for more, or woken. Never blocks for IO.
     pub fn take(&self, reader: &ReaderEndpoint) -> Option<Item> {
-        loop {
+        if reader.group.is_none() {
             let popped = reader.pop(|| self.env.now());
-            // In a group a judge may have kept what made room.
-            let goes_on = popped.item.is_none() && (popped.resume || popped.made_room);
+            return self.note_popped(reader, popped);
+        }
+        // A judge may keep what is taken of a group.
+        while let Some(popped) = reader.pop_of_group(|| self.env.now()) {
             let item = self.note_popped(reader, popped);
-            if item.is_some() || !goes_on {
+            if item.is_some() {
                 return item;
             }
         }
+        None
     }
 
     /// Does what was asked for when a sample was taken.

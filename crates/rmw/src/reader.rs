@@ -154,17 +154,10 @@ impl ReaderEndpoint {
         self.graph.load(Ordering::Acquire)
     }
 
-    /// Takes the oldest sample; the caller does what [`Popped`] asks for, see
+    /// Takes the oldest sample of a reader in no group; the caller does what
+    /// [`Popped`] asks for, see
     /// [`Core::take`](crate::Core::take).
     pub(crate) fn pop(&self, now: impl Fn() -> Instant) -> Popped {
-        if self.group.is_some() {
-            while let Some(popped) = self.pop_of_group(&now) {
-                if popped.item.is_some() || popped.resume || popped.made_room {
-                    return popped;
-                }
-            }
-            return Popped::default();
-        }
         if self.holds_samples() {
             return self.pop_of_sets(now);
         }

@@ -222,3 +222,16 @@ pub fn take_passes_over_ends(stage: &Stage) {
     );
     assert!(subscription.take_change().is_none());
 }
+
+pub fn a_queue_that_keeps_all_has_an_end(stage: &Stage) {
+    let qos = QosProfile::default().keep_all();
+    let Pair {
+        publisher,
+        subscription,
+    } = pair_of(stage, &qos, &qos);
+    publisher.publish(&shape("RED", 1)).unwrap();
+    assert_eq!(next(stage, &subscription).0, at("RED", 1));
+    // It went round and round on an empty one.
+    assert!(subscription.take_change().is_none());
+    assert!(subscription.take().is_none());
+}

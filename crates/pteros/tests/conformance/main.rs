@@ -103,6 +103,7 @@ on_both_paths!(
     instances::a_dropped_publisher_disposes_of_its_instances,
     instances::a_publisher_dropped_without_disposing_leaves_no_writers,
     instances::take_passes_over_ends,
+    instances::a_queue_that_keeps_all_has_an_end,
     instance_policies::keep_last_keeps_the_last_of_each_instance,
     instance_policies::an_instance_without_room_holds_back_its_own_samples_alone,
     instance_policies::a_subscription_rejects_instances_beyond_its_limit,
