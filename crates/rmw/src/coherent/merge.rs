@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use pteros_rtps::id::Guid;
 use pteros_rtps::time::{Duration, Instant};
 
-use super::part::{Part, Piece};
+use super::part::{Part, Piece, SET_BYTES_MAX, weight};
 use super::{Batch, Dropped};
 use crate::sample::Item;
 
@@ -40,6 +40,9 @@ const UNITS_MAX: usize = 5_000;
 /// Samples in them.
 const SAMPLES_MAX: usize = 20_000;
 
+/// Bytes of them, as of one set.
+const BYTES_MAX: usize = SET_BYTES_MAX;
+
 /// One publisher with several writers.
 pub(crate) struct Merge {
     ordered: bool,
@@ -54,8 +57,9 @@ pub(crate) struct Merge {
     last_writer: Option<Guid>,
     /// All places up to here have come, whoever has them.
     floor: i64,
-    /// Samples in the units.
+    /// Samples in the units, and their bytes.
     held: usize,
+    held_bytes: usize,
     /// When it was last decided what goes on.
     looked_at: Instant,
     /// The writers that discovery shows, as sets name them.
@@ -83,6 +87,12 @@ struct Unit {
     since: Instant,
 }
 
+impl Unit {
+    fn bytes(&self) -> usize {
+        self.items.iter().map(|(_, _, item)| weight(item)).sum()
+    }
+}
+
 /// What is to be done with the first unit.
 #[derive(PartialEq, Eq)]
 enum Verdict {
@@ -102,6 +112,7 @@ impl Merge {
             last_writer: None,
             floor: 0,
             held: 0,
+            held_bytes: 0,
             looked_at: Instant::ZERO,
             known: None,
         }
@@ -127,9 +138,10 @@ impl Merge {
     pub fn forget_reader(&mut self, reader: usize) {
         self.ways.retain(|(of, _), _| *of != reader);
         for unit in self.units.values_mut() {
-            let before = unit.items.len();
+            let (before, bytes) = (unit.items.len(), unit.bytes());
             unit.items.retain(|(_, of, _)| *of != reader);
             self.held = self.held.saturating_sub(before - unit.items.len());
+            self.held_bytes = self.held_bytes.saturating_sub(bytes - unit.bytes());
             unit.received.remove(&reader);
             unit.ended.retain(|(of, _)| *of != reader);
         }
@@ -166,6 +178,7 @@ impl Merge {
                     dropped.late(way.0);
                     return;
                 }
+                self.held_bytes = self.held_bytes.saturating_add(weight(&item));
                 let unit = self.unit(now, place);
                 unit.writer = Some(way.1);
                 unit.items.push((place, way.0, item));
@@ -199,6 +212,8 @@ impl Merge {
             return;
         }
         self.held += part.items.len();
+        let bytes: usize = part.items.iter().map(|(_, item)| weight(item)).sum();
+        self.held_bytes = self.held_bytes.saturating_add(bytes);
         let unit = self.unit(now, part.set);
         unit.is_set = true;
         unit.spoiled |= !part.is_whole;
@@ -216,7 +231,9 @@ impl Merge {
     pub fn advance(&mut self, now: Instant, dropped: &mut Dropped, mut out: impl FnMut(Batch)) {
         self.looked_at = now;
         loop {
-            let full = self.units.len() > UNITS_MAX || self.held > SAMPLES_MAX;
+            let full = self.units.len() > UNITS_MAX
+                || self.held > SAMPLES_MAX
+                || self.held_bytes > BYTES_MAX;
             let Some((place, unit)) = self.units.first_key_value() else {
                 return;
             };
@@ -237,6 +254,7 @@ impl Merge {
                 return;
             };
             self.held = self.held.saturating_sub(unit.items.len());
+            self.held_bytes = self.held_bytes.saturating_sub(unit.bytes());
             let last = unit.items.iter().map(|(place, ..)| *place).max();
             let end = unit.end.or(last).unwrap_or(place);
             if end.max(place) >= self.through {

@@ -70,7 +70,7 @@ pub(crate) fn weight(item: &Item) -> usize {
 }
 
 /// Bytes of one set that are held for one reader, as for reordering.
-const SET_BYTES_MAX: usize = 64 << 20;
+pub(crate) const SET_BYTES_MAX: usize = 64 << 20;
 
 impl Stream {
     /// A stream that has heard nothing; `samples_max` is what the reader can

@@ -1,11 +1,15 @@
 //! What becomes of sets when samples, ends or writers go missing.
 
+use crate::instance::{KeyHash, Keyed};
+use crate::sample::Body;
+use bytes::Bytes;
+use pteros_rtps::history::ChangeKind;
 use pteros_rtps::mark::{Mark, MarkKind};
-use pteros_rtps::qos::Presentation;
+use pteros_rtps::qos::{EndpointQos, History, Presentation};
 use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::{Duration, Instant};
 
-use super::{Arrival, Assembly, Batch, Losses, Match};
+use super::{Arrival, Assembly, Batch, Dropped, Losses, Match, Waiting};
 use crate::sample::tests::item_of;
 
 const TOPIC: u8 = 1;
@@ -389,4 +393,71 @@ fn in_order_two_readers_of_one_writer_both_get_its_samples() {
     }
     assert_eq!(scene.seen, [[(1, 1)], [(1, 1)], [(1, 2)], [(1, 2)]]);
     assert_eq!(scene.losses(), Losses::default());
+}
+
+#[test]
+fn ends_of_instances_that_nobody_takes_are_as_many_as_instances_may_be() {
+    for history in [History::KeepLast(4), History::KeepAll] {
+        let qos = EndpointQos {
+            history,
+            ..EndpointQos::default()
+        };
+        let mut waiting = Waiting::default();
+        waiting.put_reader(0, &qos, (4, 4));
+        let mut taken_in = 0;
+        for n in 0..20_000 {
+            if waiting.is_full(0, 0) {
+                break;
+            }
+            let mut item = item_of(1, n);
+            let key = KeyHash([1; 16]);
+            item.instance = Some(Box::new(Keyed::new(
+                key,
+                ChangeKind::Disposed,
+                Bytes::new(),
+            )));
+            let batch = Batch {
+                is_set: false,
+                at: Instant::ZERO,
+                items: [(0, item)].into(),
+            };
+            waiting.push_or_drop_oldest(batch, &mut Dropped::default());
+            taken_in += 1;
+        }
+        let held = std::iter::from_fn(|| waiting.next(|| Instant::ZERO)).count();
+        assert_eq!(held, 10_000);
+        let expected = match history {
+            History::KeepAll => 10_000,
+            History::KeepLast(_) => 20_000,
+        };
+        assert_eq!(taken_in, expected);
+    }
+}
+
+#[test]
+fn sets_that_wait_for_a_writer_that_ends_none_are_bounded_by_their_bytes() {
+    let mut scene = Scene::new(GROUP, &[1, 2]);
+    for set in 0..10 {
+        let (first, place) = (set * 2 + 1, set * 3 + 1);
+        let mut item = item_of(1, first);
+        item.body = Body::Serialized(Bytes::from(vec![0; 16 << 20]));
+        let mark = Mark {
+            set: Some(SequenceNumber(first)),
+            group_set: Some(SequenceNumber(place)),
+            group_sequence: Some(SequenceNumber(place)),
+            ..Mark::default()
+        };
+        let arrival = Arrival {
+            writer: guid(1),
+            sequence: first,
+            mark: Some(Box::new(mark)),
+            items: vec![item],
+            in_order: false,
+        };
+        scene.assembly.offer(scene.now, 0, arrival, |_| ());
+        scene.end(1, first + 1, (place, place + 1));
+    }
+    // Four of 16 MiB wait.
+    assert_eq!(scene.losses().sets, 6);
+    assert!(scene.seen.is_empty());
 }

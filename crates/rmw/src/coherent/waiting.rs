@@ -7,7 +7,7 @@ use pteros_rtps::qos::{DestinationOrder, EndpointQos, History};
 use pteros_rtps::time::Instant;
 
 use super::{Batch, Dropped};
-use crate::instance::KeyHash;
+use crate::instance::{INSTANCES_MAX_DEFAULT, KeyHash};
 use crate::sample::Item;
 use crate::source_order::{Place, place_of};
 
@@ -24,6 +24,10 @@ pub(crate) struct Waiting {
     /// The place by source of the last sample taken.
     left: Option<Place>,
 }
+
+/// Ends of instances that wait for a reader, as many as it may know instances.
+/// Beyond it KEEP_ALL is full, and KEEP_LAST lets the oldest batch go.
+const ENDS_MAX: usize = INSTANCES_MAX_DEFAULT;
 
 /// What one reader may keep, and keeps.
 #[derive(Default)]
@@ -42,7 +46,8 @@ struct Shelf {
     expired: u64,
 }
 
-/// How many samples a reader has somewhere; ends of instances take no room.
+/// How many samples a reader has somewhere; ends of instances take no room, but
+/// there are at most [`ENDS_MAX`].
 #[derive(Default)]
 struct Load {
     samples: usize,
@@ -52,6 +57,10 @@ struct Load {
 }
 
 impl Load {
+    fn ends(&self) -> usize {
+        self.items.saturating_sub(self.samples)
+    }
+
     fn add(&mut self, item: &Item) {
         self.items += 1;
         if !item.is_end() {
@@ -79,7 +88,9 @@ impl Load {
 impl Shelf {
     fn exceeds(&self) -> bool {
         let of_instances = self.waiting.of_instances.values();
-        self.waiting.samples > self.all || of_instances.into_iter().any(|n| *n > self.each)
+        self.waiting.samples > self.all
+            || self.waiting.ends() > ENDS_MAX
+            || of_instances.into_iter().any(|n| *n > self.each)
     }
 }
 
@@ -118,7 +129,10 @@ impl Waiting {
     /// Whether writers must wait for a reader, which has `taken` more samples.
     pub fn is_full(&self, reader: usize, taken: usize) -> bool {
         let shelf = self.shelves.get(reader).filter(|shelf| shelf.keep_all);
-        shelf.is_some_and(|s| s.waiting.samples + s.shown.samples + taken >= s.all)
+        shelf.is_some_and(|s| {
+            s.waiting.samples + s.shown.samples + taken >= s.all
+                || s.waiting.ends() + s.shown.ends() >= ENDS_MAX
+        })
     }
 
     /// Whether a reader that was full has room enough to ask for more.
@@ -182,6 +196,12 @@ impl Waiting {
             at -= newer.take_while(|batch| place(batch) > first).count();
         }
         self.batches.insert(at, batch);
+        let too_many = |s: &Shelf| !s.keep_all && s.waiting.ends() > ENDS_MAX;
+        while self.shelves.iter().any(too_many) {
+            if !self.drop_oldest() {
+                break;
+            }
+        }
         true
     }
 
