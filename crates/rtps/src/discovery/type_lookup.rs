@@ -7,7 +7,7 @@
 //! of at most [`lookup::OBJECTS_BYTES_MAX`] and headers.
 //!
 //! Objects of peers are learned only when the owner wants a type
-//! ([`TypeLookup::describe`]), and only those that were asked for.
+//! (`TypeLookup::describe`), and only those that were asked for.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
