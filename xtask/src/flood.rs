@@ -162,9 +162,11 @@ fn exchange(program: &Path, seconds: u32, flood: Option<u32>) -> Result<Outcome>
             }
         }
     });
+    publisher.wait_for(&format!("sent seq={count} "))?;
+    // It lingers a second longer.
+    let after = [subscriber.resident_kib()?, publisher.resident_kib()?];
     publisher.wait_for("ended sent=")?;
     let in_time = arrived.load(Ordering::Relaxed);
-    let after = [subscriber.resident_kib()?, publisher.resident_kib()?];
     let growth = before.iter().zip(after).map(|(b, a)| a.saturating_sub(*b));
     let hostile = match &mut attacker {
         None => None,
