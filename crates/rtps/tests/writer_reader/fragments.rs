@@ -1,0 +1,132 @@
+//! Samples larger than a datagram.
+
+use crate::*;
+
+#[test]
+fn a_large_sample_comes_in_fragments_and_single_ones_are_repaired() {
+    let (mut pair, w, r) = joined(reliable(), reliable());
+    let picture = image(1_000_000);
+    pair.net.drop_next(1, |s| matches!(s, Said::Frag(1, 17)));
+    pair.net.drop_next(1, |s| matches!(s, Said::Frag(1, 400)));
+    pair.write(w, &picture);
+    pair.run_ms(5);
+    assert_eq!(pair.readers[r.0].received[0].payload, picture);
+    let stats = pair.writers[w.0].machine.stats();
+    assert_eq!(stats.fragments_sent, 1_000_000_u64.div_ceil(1_344));
+    assert_eq!((stats.fragments_resent, stats.samples_resent), (2, 0));
+}
+
+#[test]
+fn the_last_fragment_with_its_heartbeat_may_be_lost_too() {
+    let (mut pair, w, r) = joined(reliable(), reliable());
+    let picture = image(10_000);
+    pair.net.drop_next(1, |s| matches!(s, Said::Frag(1, 8)));
+    pair.write(w, &picture);
+    pair.run_ms(15);
+    assert_eq!(pair.readers[r.0].received[0].payload, picture);
+}
+
+#[test]
+fn on_one_host_fragments_are_63_kb_and_the_size_is_fixed_per_sample() {
+    let mut pair = Pair::new();
+    let w = pair.writer(0, latched(5));
+    let r = pair.reader(1, latched(5));
+    let picture = image(4_000_000);
+    let near = |pair: &Pair, r: R| ReaderProxyConfig {
+        guid: pair.guid(r),
+        qos: latched(5),
+        route: Route {
+            same_host: true,
+            ..pair::route(pair.readers[r.0].node)
+        },
+        expects_inline_qos: false,
+        vendor: VendorId::PTEROS,
+        content_filter: None,
+    };
+    let now = pair.now();
+    let config = near(&pair, r);
+    pair.writers[w.0].machine.match_reader(now, config);
+    pair.reader_learns(r, w);
+    pair.write(w, &picture);
+    pair.run_ms(5);
+    assert_eq!(pair.readers[r.0].received[0].payload, picture);
+    assert_eq!(pair.writers[w.0].machine.stats().fragments_sent, 64);
+    // A reader elsewhere that joins later gets the same fragments.
+    let far = pair.reader(2, latched(5));
+    pair.join(w, far);
+    pair.run_ms(100);
+    assert_eq!(pair.readers[far.0].received[0].payload, picture);
+    assert!(
+        pair.net
+            .log
+            .iter()
+            .flatten()
+            .all(|s| !matches!(s, Said::Frag(_, 65..)))
+    );
+}
+
+#[test]
+fn the_payload_is_not_copied_on_its_way_out() {
+    let (mut pair, w, _) = joined(reliable(), reliable());
+    let payload = Bytes::from(image(5_000));
+    let change = NewChange {
+        payload: payload.clone(),
+        ..NewChange::default()
+    };
+    let now = pair.now();
+    pair.writers[w.0].machine.write(now, change).expect("room");
+    let mut out = Outbox::new();
+    pair.writers[w.0].machine.poll_transmit(now, &mut out);
+    let mut at = payload.as_ptr();
+    for datagram in out.iter() {
+        assert_eq!(datagram.parts[1].as_ptr(), at);
+        at = at.wrapping_add(datagram.parts[1].len());
+    }
+    assert_eq!(out.len(), 4);
+}
+
+#[test]
+fn large_samples_arrive_under_loss_on_best_effort_too_or_are_counted() {
+    let (mut pair, w, r) = joined(best_effort(), best_effort());
+    pair.net.faults.loss_percent = 5;
+    for _ in 0..200 {
+        pair.write(w, &image(20_000));
+        pair.run_ms(1);
+    }
+    pair.net.heal();
+    pair.write(w, &image(20));
+    pair.run_ms(1);
+    let received = pair.numbers(r).len() as u64;
+    assert!(received > 50);
+    assert_eq!(received + lost(&pair, r), 201);
+    let whole = &pair.readers[r.0].received[..received as usize - 1];
+    assert!(whole.iter().all(|change| change.payload == image(20_000)));
+}
+
+#[test]
+fn a_burst_whose_end_is_lost_is_asked_for_within_three_milliseconds() {
+    let (mut pair, w, r) = joined(reliable(), reliable());
+    let picture = image(1_000_000);
+    pair.net
+        .drop_next(300, |s| matches!(s, Said::Frag(1, number) if *number > 445));
+    pair.write(w, &picture);
+    pair.run_ms(4);
+    assert_eq!(pair.readers[r.0].received[0].payload, picture);
+    assert_eq!(pair.writers[w.0].machine.stats().fragments_resent, 299 + 1);
+}
+
+#[test]
+fn a_volatile_reader_that_lost_its_writer_for_a_while_gets_nothing_twice() {
+    let (mut pair, w, r) = joined(latched(100), reliable());
+    pair.write_many(w, 5);
+    pair.run_ms(50);
+    // Only one direction was cut: the writer never noticed.
+    let guid = pair.writer_guid(w);
+    pair.readers[r.0].machine.unmatch_writer(guid);
+    pair.write_many(w, 2);
+    pair.run_ms(50);
+    pair.reader_learns(r, w);
+    pair.write_many(w, 1);
+    pair.run_ms(100);
+    assert_eq!(pair.numbers(r), [1, 2, 3, 4, 5, 6, 7, 8]);
+}

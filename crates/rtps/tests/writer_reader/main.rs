@@ -1,0 +1,119 @@
+//! A writer and readers on fake time: one story per rule of RTPS 2.5 §8.4 and
+//! of the QoS policies, and one per failure known from other stacks.
+
+#[path = "../pair/mod.rs"]
+mod pair;
+
+mod destinations;
+mod fragments;
+mod history;
+mod instances;
+mod late_joiners;
+mod repair;
+mod strangers;
+mod time;
+
+use bytes::Bytes;
+use pair::net::{Fate, Said};
+use pair::{Pair, R, W};
+use pteros_rtps::history::ChangeKind;
+use pteros_rtps::id::{EntityId, VendorId};
+use pteros_rtps::locator::Route;
+use pteros_rtps::outbox::Outbox;
+use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability, ResourceLimits};
+use pteros_rtps::reader::ReaderEvent;
+use pteros_rtps::receiver::Source;
+use pteros_rtps::seq::SequenceNumber;
+use pteros_rtps::time::Duration;
+use pteros_rtps::wire::{AckNack, Gap, Header, Heartbeat, SequenceSet};
+use pteros_rtps::writer::{NewChange, ReaderProxyConfig, WriteError, WriterEvent};
+
+fn reliable() -> EndpointQos {
+    EndpointQos::default()
+}
+
+fn best_effort() -> EndpointQos {
+    EndpointQos {
+        reliability: Reliability::BestEffort,
+        ..EndpointQos::default()
+    }
+}
+
+fn keep_all(max_samples: u32) -> EndpointQos {
+    EndpointQos {
+        history: History::KeepAll,
+        resource_limits: ResourceLimits {
+            max_samples: Some(max_samples),
+            ..ResourceLimits::default()
+        },
+        ..EndpointQos::default()
+    }
+}
+
+fn latched(depth: u32) -> EndpointQos {
+    EndpointQos {
+        durability: Durability::TransientLocal,
+        history: History::KeepLast(depth),
+        ..EndpointQos::default()
+    }
+}
+
+/// One writer on node 0, one reader on node 1, matched and quiet.
+fn joined(writer: EndpointQos, reader: EndpointQos) -> (Pair, W, R) {
+    let mut pair = Pair::new();
+    let w = pair.writer(0, writer);
+    let r = pair.reader(1, reader);
+    pair.join(w, r);
+    pair.run_ms(50);
+    pair.net.log.clear();
+    (pair, w, r)
+}
+
+fn is_data(number: i64) -> impl Fn(&Said) -> bool {
+    move |said| matches!(said, Said::Data(n) if *n == number)
+}
+
+fn is_acknack(said: &Said) -> bool {
+    matches!(said, Said::AckNack(..))
+}
+
+// --- Help for the stories -----------------------------------------------------------
+
+fn is_heartbeat(said: &Said) -> bool {
+    matches!(said, Said::Heartbeat(..))
+}
+
+fn number(n: i64) -> NewChange {
+    NewChange {
+        payload: Bytes::copy_from_slice(&n.to_le_bytes()),
+        ..NewChange::default()
+    }
+}
+
+fn lost(pair: &Pair, r: R) -> u64 {
+    let stats = pair.readers[r.0].machine.stats().lost;
+    let events: u64 = pair.readers[r.0]
+        .events
+        .iter()
+        .map(|event| match event {
+            ReaderEvent::SampleLost { count, .. } => *count,
+            _ => 0,
+        })
+        .sum();
+    assert_eq!(stats, events, "every loss is an event");
+    stats
+}
+
+/// From now on no heartbeat arrives, though data does: as from a stack that
+/// sends them apart and whose heartbeats are lost.
+fn strip_heartbeats(pair: &mut Pair) {
+    pair.net.strip_heartbeats = true;
+}
+
+fn source() -> Source {
+    Source::of(Header::ours(pair::prefix(0)))
+}
+
+fn image(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|n| (n * 7 % 251) as u8).collect()
+}

@@ -1,0 +1,194 @@
+//! LIFESPAN, DEADLINE and LIVELINESS.
+
+use crate::*;
+
+// --- Lifespan, deadline, liveliness --------------------------------------------
+
+#[test]
+fn an_expired_sample_is_not_sent_to_anybody() {
+    let qos = EndpointQos {
+        lifespan: Duration::from_millis(100),
+        ..latched(10)
+    };
+    let mut pair = Pair::new();
+    let w = pair.writer(0, qos);
+    pair.write_many(w, 3);
+    pair.run_ms(60);
+    pair.write_many(w, 2);
+    pair.run_ms(60);
+    let r = pair.reader(1, latched(10));
+    pair.join(w, r);
+    pair.run_ms(30);
+    assert_eq!(pair.numbers(r), [4, 5]);
+    pair.run_ms(200);
+    assert_eq!(pair.writers[w.0].machine.kept_count(), 0);
+    assert_eq!(pair.writers[w.0].machine.stats().expired, 5);
+}
+
+#[test]
+fn a_lost_sample_that_expires_holds_up_nobody_for_ever() {
+    let qos = EndpointQos {
+        lifespan: Duration::from_millis(30),
+        ..reliable()
+    };
+    let (mut pair, w, r) = joined(qos, reliable());
+    pair.net.drop_next(100, is_data(1));
+    pair.write_many(w, 2);
+    pair.run_ms(31);
+    pair.write_many(w, 1);
+    pair.run_ms(100);
+    assert_eq!(pair.numbers(r).last(), Some(&3));
+    assert!(pair.writers[w.0].machine.is_acked_by_all());
+}
+
+#[test]
+fn a_sample_that_expires_while_half_its_fragments_are_lost_holds_up_nobody_for_ever() {
+    let qos = EndpointQos {
+        lifespan: Duration::from_millis(30),
+        ..reliable()
+    };
+    let (mut pair, w, r) = joined(qos, reliable());
+    pair.net.drop_next(
+        100_000,
+        |s| matches!(s, Said::Frag(_, number) if *number > 5),
+    );
+    pair.write(w, &image(20_000));
+    pair.run_ms(400);
+    assert_eq!(pair.writers[w.0].machine.stats().expired, 1);
+    assert!(pair.writers[w.0].machine.is_acked_by_all());
+    pair.write(w, &image(20));
+    pair.run_ms(1);
+    assert_eq!(pair.numbers(r), [2]);
+}
+
+#[test]
+fn a_sample_that_waits_in_the_reader_past_its_lifespan_is_not_delivered() {
+    let qos = EndpointQos {
+        lifespan: Duration::from_millis(30),
+        ..reliable()
+    };
+    let (mut pair, w, r) = joined(qos, reliable());
+    pair.readers[r.0].paused = true;
+    pair.write_many(w, 1);
+    pair.run_ms(40);
+    pair.write_many(w, 1);
+    pair.run_ms(1);
+    pair.readers[r.0].paused = false;
+    pair.flush();
+    assert_eq!(pair.numbers(r), [2]);
+    assert_eq!(pair.readers[r.0].machine.stats().expired, 1);
+}
+
+#[test]
+fn both_sides_report_each_missed_deadline() {
+    let qos = EndpointQos {
+        deadline: Duration::from_millis(100),
+        ..reliable()
+    };
+    let (mut pair, w, r) = joined(qos.clone(), qos);
+    pair.run_ms(1_000);
+    assert!(
+        pair.writers[w.0].events.is_empty(),
+        "it begins with the first sample"
+    );
+    for _ in 0..5 {
+        pair.write_many(w, 1);
+        pair.run_ms(90);
+    }
+    pair.run_ms(250);
+    let total = |n| WriterEvent::DeadlineMissed { total: n };
+    let missed: Vec<_> = pair.writers[w.0]
+        .events
+        .iter()
+        .filter(|e| matches!(e, WriterEvent::DeadlineMissed { .. }))
+        .collect();
+    assert_eq!(missed, [&total(1), &total(2), &total(3)]);
+    let missed = pair.readers[r.0]
+        .events
+        .iter()
+        .filter(|e| matches!(e, ReaderEvent::DeadlineMissed { .. }));
+    assert_eq!(missed.count(), 3);
+}
+
+fn liveliness(kind: Liveliness) -> EndpointQos {
+    EndpointQos {
+        liveliness: kind,
+        lease_duration: Duration::from_millis(100),
+        ..reliable()
+    }
+}
+
+fn alive(pair: &Pair, r: R) -> (u32, u32) {
+    pair.readers[r.0]
+        .events
+        .iter()
+        .rev()
+        .find_map(|event| match event {
+            ReaderEvent::LivelinessChanged {
+                alive_count,
+                not_alive_count,
+                ..
+            } => Some((*alive_count, *not_alive_count)),
+            _ => None,
+        })
+        .unwrap_or((0, 0))
+}
+
+#[test]
+fn a_writer_by_topic_lives_by_writing_and_by_asserting() {
+    let qos = liveliness(Liveliness::ManualByTopic);
+    let (mut pair, w, r) = joined(qos.clone(), qos);
+    assert_eq!(alive(&pair, r), (1, 0));
+    for _ in 0..3 {
+        pair.write_many(w, 1);
+        pair.run_ms(90);
+    }
+    for _ in 0..3 {
+        let now = pair.now();
+        pair.writers[w.0].machine.assert_liveliness(now);
+        pair.flush();
+        pair.run_ms(90);
+    }
+    assert_eq!(alive(&pair, r), (1, 0));
+    pair.run_ms(50);
+    assert_eq!(alive(&pair, r), (0, 1));
+    let lost = WriterEvent::LivelinessLost { total: 1 };
+    assert_eq!(
+        pair.writers[w.0]
+            .events
+            .iter()
+            .filter(|e| **e == lost)
+            .count(),
+        1
+    );
+    pair.write_many(w, 1);
+    pair.run_ms(1);
+    assert_eq!(alive(&pair, r), (1, 0));
+    let guid = pair.writer_guid(w);
+    pair.readers[r.0].machine.unmatch_writer(guid);
+    pair.flush();
+    assert_eq!(alive(&pair, r), (0, 0));
+}
+
+#[test]
+fn an_automatic_writer_lives_by_what_its_participant_says() {
+    let qos = liveliness(Liveliness::Automatic);
+    let (mut pair, w, r) = joined(qos.clone(), qos);
+    for _ in 0..5 {
+        pair.run_ms(45);
+        let now = pair.now();
+        let machine = &mut pair.readers[r.0].machine;
+        machine.handle_liveliness_assertion(now, pair::prefix(0), Liveliness::Automatic);
+        machine.handle_liveliness_assertion(now, pair::prefix(3), Liveliness::Automatic);
+    }
+    pair.flush();
+    assert_eq!(alive(&pair, r), (1, 0));
+    pair.run_ms(101);
+    assert_eq!(alive(&pair, r), (0, 1));
+    // Back again, and gone again.
+    pair.write_many(w, 1);
+    pair.run_ms(1);
+    assert_eq!(alive(&pair, r), (1, 0));
+    pair.run_ms(150);
+    assert_eq!(alive(&pair, r), (0, 1));
+}
