@@ -215,6 +215,10 @@ impl Core {
     pub(crate) fn note_popped(&self, reader: &ReaderEndpoint, popped: Popped) -> Option<Item> {
         if popped.resume && !fault!("held-back-for-ever") {
             self.serve_reader(self.env.now(), reader);
+            let of_group = reader.group.as_ref().map(|m| m.group.take_resumed());
+            for reader in of_group.into_iter().flatten() {
+                self.serve_reader(self.env.now(), &reader);
+            }
         }
         if popped.made_room {
             self.note_progress();

@@ -60,12 +60,13 @@ pub(crate) struct Membership {
 
 /// What a reader got of its group.
 pub(crate) struct Taken {
-    pub item: Item,
-    /// When it became ready.
-    pub at: Instant,
-    /// The reader was full and no longer is.
+    /// A sample, and when it became ready. None, when all that waited had
+    /// expired: that makes room, too.
+    pub next: Option<(Instant, Item)>,
+    /// Some reader was full and no longer is.
     pub made_room: bool,
-    /// What its machine kept has room, or its deadlines are to be looked at.
+    /// What some machine kept has room, see [`SubscriptionGroup::take_resumed`],
+    /// or the reader's deadlines are to be looked at.
     pub resume: bool,
 }
 
@@ -232,31 +233,27 @@ impl SubscriptionGroup {
     }
 
     /// A reader's oldest item that can be taken.
-    pub(crate) fn take_of(&self, place: usize, now: impl Fn() -> Instant) -> Option<Taken> {
+    pub(crate) fn take_of(&self, place: usize, now: impl Fn() -> Instant) -> Taken {
         let mut state = self.state.lock();
         let (opened, news) = state.open_first(&now);
-        let was_full = state.sets.waiting.is_full(place, 0);
-        let taken = state.sets.waiting.take_of(place, &now);
-        let waiting = &state.sets.waiting;
-        let made_room = was_full && !waiting.is_full(place, 0);
-        let mut resume = opened;
-        let has_room = waiting.is_half_empty(place);
-        if let Some(Some(member)) = state.members.get_mut(place)
-            && member.held_back
-            && has_room
-        {
-            member.held_back = false;
-            resume = true;
-        }
+        let full = state.count_full();
+        let next = state.sets.waiting.take_of(place, &now);
+        // What expires is of several readers.
+        let made_room = state.count_full() < full;
+        let resume = opened || state.resumed().next().is_some();
         drop(state);
         self.tell(news);
-        let (at, item) = taken?;
-        Some(Taken {
-            item,
-            at,
+        Taken {
+            next,
             made_room,
             resume,
-        })
+        }
+    }
+
+    /// Readers whose machines kept samples for want of room and that have some
+    /// now. They are told of once.
+    pub(crate) fn take_resumed(&self) -> Vec<Arc<ReaderEndpoint>> {
+        self.state.lock().take_resumed()
     }
 
     /// Opens the group if this is the first look; then whose sample is next
@@ -294,6 +291,34 @@ impl GroupState {
     fn readers(&self) -> Vec<Arc<ReaderEndpoint>> {
         let members = self.members.iter().flatten();
         members.filter_map(|m| m.reader.upgrade()).collect()
+    }
+
+    /// How many readers are full.
+    fn count_full(&self) -> usize {
+        let places = 0..self.members.len();
+        places
+            .filter(|place| self.sets.waiting.is_full(*place, 0))
+            .count()
+    }
+
+    /// Places of readers that were held back and have room.
+    fn resumed(&self) -> impl Iterator<Item = usize> {
+        let members = self.members.iter().enumerate();
+        let held_back = members.filter(|(_, m)| m.as_ref().is_some_and(|m| m.held_back));
+        let places = held_back.map(|(place, _)| place);
+        places.filter(|place| self.sets.waiting.is_half_empty(*place))
+    }
+
+    fn take_resumed(&mut self) -> Vec<Arc<ReaderEndpoint>> {
+        let places: Vec<usize> = self.resumed().collect();
+        let mut readers = Vec::new();
+        for place in places {
+            if let Some(Some(member)) = self.members.get_mut(place) {
+                member.held_back = false;
+                readers.extend(member.reader.upgrade());
+            }
+        }
+        readers
     }
 
     /// Puts what is ready on the shelves.
@@ -354,19 +379,25 @@ impl Core {
         let now = || self.env.now();
         let mut state = group.state.lock();
         let (opened, news) = state.open_first(now);
+        let full = state.count_full();
         if state.accesses == 0 {
+            // What has expired goes.
             state.sets.waiting.begin_access(now);
         }
         state.accesses += 1;
-        let readers = match opened {
-            true => state.readers(),
-            false => Vec::new(),
-        };
+        let made_room = state.count_full() < full;
+        let mut readers = state.take_resumed();
+        if opened {
+            // Patience has begun, which somebody must look after.
+            readers.extend(state.readers().into_iter().next());
+        }
         drop(state);
         group.tell(news);
-        if let Some(reader) = readers.first() {
-            // Patience has begun, which somebody must look after.
-            self.serve_reader(self.env.now(), reader);
+        for reader in readers {
+            self.serve_reader(self.env.now(), &reader);
+        }
+        if made_room {
+            self.note_progress();
         }
     }
 

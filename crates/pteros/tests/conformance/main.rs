@@ -144,6 +144,8 @@ on_both_paths!(
     subscription_groups::subscriptions_made_before_the_first_look_begin_together,
     subscription_groups::a_subscription_that_leaves_a_group_is_missed_by_nobody,
     subscription_groups::a_slow_group_holds_its_publishers_back_and_gets_every_set,
+    subscription_groups::what_expires_in_a_full_group_makes_room,
+    subscription_groups::what_an_access_finds_expired_makes_room,
     subscription_groups::what_filters_keep_back_of_a_set_does_not_spoil_it,
     subscription_groups::instances_end_within_sets,
     subscription_groups::a_group_of_plain_presentation_is_subscriptions_side_by_side,

@@ -366,6 +366,48 @@ pub fn a_slow_group_holds_its_publishers_back_and_gets_every_set(stage: &Stage) 
     assert_eq!(scene.of_left.counts().incomplete_sets, 0);
 }
 
+pub fn what_expires_in_a_full_group_makes_room(stage: &Stage) {
+    expire_in_a_full_group(stage, |_| {});
+}
+
+pub fn what_an_access_finds_expired_makes_room(stage: &Stage) {
+    expire_in_a_full_group(stage, |group| group.begin_access().end());
+}
+
+/// All that a full group has expires; `look` is the first look at it after that.
+fn expire_in_a_full_group(stage: &Stage, look: impl FnOnce(&SubscriptionGroup)) {
+    let mut lasting = QosProfile::default().keep_all();
+    lasting.resource_limits.max_samples = Some(4);
+    lasting.max_blocking_time = Some(PATIENCE);
+    let short_lived = lasting.clone().lifespan(Duration::from_millis(50));
+    let (out, brief) = publishers(stage, coherent(), &short_lived);
+    let scene = Scene::with(stage, out, brief, &lasting);
+    scene.wait_for_matches();
+    assert!(scene.group.take().is_none(), "the first look");
+    scene.publish_set(&[0, 1, 2, 3], &[4, 5, 6, 7]);
+    scene.until_received(stage, 8);
+    stage.watch(Duration::from_millis(60), || false);
+    // Another publisher finds no room: what has expired is still there.
+    let (out, [left, right]) = publishers(stage, coherent(), &lasting);
+    for (publisher, subscription) in [(&left, &scene.of_left), (&right, &scene.of_right)] {
+        assert!(publisher.wait_for_matched(1, PATIENCE));
+        stage.until("matched", || subscription.matched_count() == 2);
+    }
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let changes = out.begin_coherent_changes().unwrap();
+            left.publish(&text(8)).unwrap();
+            right.publish(&text(9)).unwrap();
+            changes.end();
+        });
+        stage.watch(Duration::from_millis(20), || false);
+        look(&scene.group);
+        assert_eq!([scene.next(), scene.next()], [8, 9]);
+    });
+    let expired = |s: &Subscription<Text>| s.counts().expired;
+    assert_eq!((expired(&scene.of_left), expired(&scene.of_right)), (4, 4));
+}
+
 pub fn what_filters_keep_back_of_a_set_does_not_spoil_it(stage: &Stage) {
     let (out, publishers) = publishers(stage, coherent(), &depth(20));
     let group = stage

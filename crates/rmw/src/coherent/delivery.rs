@@ -154,10 +154,21 @@ impl ReaderEndpoint {
         if released.item.is_some() {
             return Some(released);
         }
-        let taken = member.group.take_of(member.place, &now)?;
+        let taken = member.group.take_of(member.place, &now);
+        let (made_room, resume) = (
+            released.made_room || taken.made_room,
+            released.resume || taken.resume,
+        );
+        let Some((at, item)) = taken.next else {
+            return (made_room || resume).then_some(Popped {
+                item: None,
+                made_room,
+                resume,
+            });
+        };
         let mut intake = self.intake();
-        let alive = |writer| machine.is_alive(taken.at, writer);
-        let entered = intake.offer(taken.at, taken.item, alive);
+        let alive = |writer| machine.is_alive(at, writer);
+        let entered = intake.offer(at, item, alive);
         let mut popped = intake.pop(&now);
         drop(intake);
         if entered == Entered::Rejected {
@@ -166,8 +177,8 @@ impl ReaderEndpoint {
             self.note_arrived(&arrived);
         }
         // What the time filter holds has a time to be looked at.
-        popped.resume |= taken.resume || entered == Entered::Heard;
-        popped.made_room |= taken.made_room;
+        popped.resume |= resume || entered == Entered::Heard;
+        popped.made_room |= made_room;
         Some(popped)
     }
 
