@@ -170,13 +170,22 @@ impl ReaderEndpoint {
         in_group || !self.intake.lock().has_nothing()
     }
 
-    /// The queue of samples, if it has outgrown its limit.
+    /// The queue of samples, instances or sets, if one has outgrown its limit.
     pub(crate) fn exceeded_limit(&self) -> Option<(&'static str, usize, usize)> {
         let (held, max) = self.intake.lock().queue.held();
         // What a local publisher kept is handed over at once, whatever the
         // limit: it has nowhere to wait.
-        let max = max.saturating_add(self.inherited.load(Ordering::Relaxed));
-        (held > max).then_some(("samples to take", held, max))
+        let inherited = self.inherited.load(Ordering::Relaxed);
+        let max = max.saturating_add(inherited);
+        if held > max {
+            return Some(("samples to take", held, max));
+        }
+        let of_instances = |intake: &Intake| {
+            let instances = intake.instances.as_ref()?;
+            instances.exceeded_limit(inherited)
+        };
+        let exceeded = of_instances(&self.intake.lock());
+        exceeded.or_else(|| self.exceeded_limit_of_sets())
     }
 
     /// Notes how many kept samples a local publisher hands over on matching.
@@ -389,16 +398,51 @@ impl ReaderEndpoint {
 
     /// Moves what the machine has produced to the queue and tells user code.
     pub(crate) fn collect(&self, now: Instant, machine: &mut Reader, wall: Timestamp) {
-        let holds_samples = self.holds_samples();
-        if holds_samples {
-            self.collect_to_sets(now, machine, wall);
-        }
+        // Again where what is due makes room.
+        while self.collect_once(now, machine, wall) {}
+        self.collect_events(machine);
+        self.end_silent(now, wall);
+    }
+
+    fn collect_once(&self, now: Instant, machine: &mut Reader, wall: Timestamp) -> bool {
         let mut arrived = Arrived::default();
-        let mut intake = self.intake.lock();
-        loop {
-            if holds_samples {
-                break;
+        let mut intake = match self.holds_samples() {
+            true => {
+                self.collect_to_sets(now, machine, wall);
+                self.intake.lock()
             }
+            false => {
+                let mut intake = self.intake.lock();
+                self.collect_changes(now, &mut intake, machine, wall, &mut arrived);
+                intake
+            }
+        };
+        let before = intake.totals().deadlines_missed;
+        arrived.samples += intake.handle_timeout(now);
+        let mut resumes = false;
+        if let Some(instances) = &mut intake.instances {
+            resumes = instances.resumes();
+            if !resumes {
+                arrived.ends |= instances.caught_up(now);
+            }
+            let missed = instances.totals.deadlines_missed;
+            arrived.deadlines_missed = (missed > before).then_some(missed);
+        }
+        drop(intake);
+        self.note_arrived(&arrived);
+        resumes
+    }
+
+    /// Lets in what the machine has produced, as far as there is room.
+    fn collect_changes(
+        &self,
+        now: Instant,
+        intake: &mut Intake,
+        machine: &mut Reader,
+        wall: Timestamp,
+        arrived: &mut Arrived,
+    ) {
+        loop {
             if intake.is_full_for(None) {
                 // Reliable writers keep the rest; `Core::take` comes for it.
                 intake.hold_back();
@@ -407,19 +451,8 @@ impl ReaderEndpoint {
             let Some(change) = machine.poll_sample() else {
                 break;
             };
-            self.admit(now, &mut intake, machine, change, wall, &mut arrived);
+            self.admit(now, intake, machine, change, wall, arrived);
         }
-        let before = intake.totals().deadlines_missed;
-        arrived.samples += intake.handle_timeout(now);
-        if let Some(instances) = &mut intake.instances {
-            arrived.ends |= instances.caught_up(now);
-            let missed = instances.totals.deadlines_missed;
-            arrived.deadlines_missed = (missed > before).then_some(missed);
-        }
-        drop(intake);
-        self.note_arrived(&arrived);
-        self.collect_events(machine);
-        self.end_silent(now, wall);
     }
 
     /// Lets one change of the network in.

@@ -98,6 +98,15 @@ impl Item {
         self.mark.as_ref().is_some_and(|mark| mark.ends())
     }
 
+    /// Bytes that count against limits: a publisher's own value counts none, for
+    /// the publisher pays for it.
+    pub(crate) fn weight(&self) -> usize {
+        match &self.body {
+            Body::Serialized(bytes) => bytes.len(),
+            Body::Shared(_) => 0,
+        }
+    }
+
     pub(crate) fn body_is_empty(&self) -> bool {
         matches!(&self.body, Body::Serialized(payload) if payload.is_empty())
     }

@@ -58,6 +58,16 @@ impl Separation {
         self.held.is_none()
     }
 
+    /// Bytes of what it holds.
+    pub(crate) fn weight(&self) -> usize {
+        self.held.as_ref().map_or(0, |(_, item)| item.weight())
+    }
+
+    /// What it holds is filtered.
+    pub(crate) fn drop_held(&mut self) {
+        self.filtered += u64::from(self.held.take().is_some());
+    }
+
     /// When [`Separation::release`] has something.
     pub(crate) fn release_at(&self) -> Option<Instant> {
         self.held.as_ref().map(|(at, _)| *at)

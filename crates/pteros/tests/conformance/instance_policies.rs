@@ -263,6 +263,26 @@ pub fn what_was_not_taken_of_a_disposed_instance_is_purged(stage: &Stage) {
     assert_eq!(what, at("red", 2));
 }
 
+pub fn what_is_purged_makes_room(stage: &Stage) {
+    let mut qos = QosProfile::default()
+        .keep_all()
+        .autopurge_disposed(Duration::from_millis(50));
+    qos.resource_limits.max_samples = Some(2);
+    qos.max_blocking_time = Some(PATIENCE);
+    let (publisher, subscription) = same(stage, &qos);
+    publisher.publish(&shape("red", 1)).unwrap();
+    publisher.dispose(&shape("red", 0)).unwrap();
+    // The second one waits for room, here or there.
+    publisher.publish(&shape("blue", 1)).unwrap();
+    publisher.publish(&shape("blue", 2)).unwrap();
+    stage.until("received", || subscription.counts().received == 3);
+    assert_eq!(
+        seen(stage, &subscription, 2),
+        [at("blue", 1), at("blue", 2)]
+    );
+    assert_eq!(subscription.counts().purged, 1);
+}
+
 pub fn what_was_not_taken_of_an_instance_without_writers_is_purged(stage: &Stage) {
     let short = QosProfile::default()
         .no_autodispose()

@@ -115,6 +115,7 @@ on_both_paths!(
     instance_policies::each_instance_has_its_own_order_by_source,
     instance_policies::a_late_joiner_gets_each_instance_and_what_ended_but_nothing_that_was_left,
     instance_policies::what_was_not_taken_of_a_disposed_instance_is_purged,
+    instance_policies::what_is_purged_makes_room,
     instance_policies::what_was_not_taken_of_an_instance_without_writers_is_purged,
     instance_policies::a_silent_writer_leaves_its_instances_and_brings_them_back,
     instance_policies::dynamic_and_raw_ends_know_the_key,

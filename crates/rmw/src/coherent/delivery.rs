@@ -38,6 +38,12 @@ impl ReaderEndpoint {
         }
     }
 
+    /// Its sets, if they have outgrown a limit.
+    pub(crate) fn exceeded_limit_of_sets(&self) -> Option<(&'static str, usize, usize)> {
+        let place = self.place();
+        self.with_sets(|sets| sets.exceeded_limit(place)).flatten()
+    }
+
     /// A writer is matched; `tells`: it is known to send group information.
     pub(crate) fn begin_sets(&self, writer: Guid, publisher: Option<Guid>, tells: bool) {
         let place = self.place();

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use pteros_rtps::id::Guid;
 use pteros_rtps::time::{Duration, Instant};
 
-use super::part::{Part, Piece, SET_BYTES_MAX, weight};
+use super::part::{Part, Piece, SET_BYTES_MAX};
 use super::{Batch, Dropped};
 use crate::sample::Item;
 
@@ -38,7 +38,7 @@ const WRITER_PATIENCE: Duration = Duration::from_secs(5);
 const UNITS_MAX: usize = 5_000;
 
 /// Samples in them.
-const SAMPLES_MAX: usize = 20_000;
+pub(super) const SAMPLES_MAX: usize = 20_000;
 
 /// Bytes of them, as of one set.
 const BYTES_MAX: usize = SET_BYTES_MAX;
@@ -89,7 +89,7 @@ struct Unit {
 
 impl Unit {
     fn bytes(&self) -> usize {
-        self.items.iter().map(|(_, _, item)| weight(item)).sum()
+        self.items.iter().map(|(_, _, item)| item.weight()).sum()
     }
 }
 
@@ -147,6 +147,17 @@ impl Merge {
         }
     }
 
+    /// What it holds, and at most.
+    pub fn held(&self) -> [(&'static str, usize, usize); 3] {
+        let items = self.units.values().map(|unit| unit.items.len()).sum();
+        let bytes = self.units.values().map(Unit::bytes).sum();
+        [
+            ("sets of a publisher", self.units.len(), UNITS_MAX),
+            ("samples in sets of a publisher", items, SAMPLES_MAX),
+            ("bytes in sets of a publisher", bytes, BYTES_MAX),
+        ]
+    }
+
     /// Whether no writer is left.
     pub fn is_over(&self) -> bool {
         self.ways.is_empty()
@@ -178,7 +189,7 @@ impl Merge {
                     dropped.late(way.0);
                     return;
                 }
-                self.held_bytes = self.held_bytes.saturating_add(weight(&item));
+                self.held_bytes = self.held_bytes.saturating_add(item.weight());
                 let unit = self.unit(now, place);
                 unit.writer = Some(way.1);
                 unit.items.push((place, way.0, item));
@@ -212,7 +223,7 @@ impl Merge {
             return;
         }
         self.held += part.items.len();
-        let bytes: usize = part.items.iter().map(|(_, item)| weight(item)).sum();
+        let bytes: usize = part.items.iter().map(|(_, item)| item.weight()).sum();
         self.held_bytes = self.held_bytes.saturating_add(bytes);
         let unit = self.unit(now, part.set);
         unit.is_set = true;

@@ -294,6 +294,16 @@ impl Assembly {
         publishers.filter_map(Merge::wakes_at).min()
     }
 
+    /// The first limit that is exceeded for a reader, with what is held and what
+    /// may be.
+    pub fn exceeded_limit(&self, reader: usize) -> Option<(&'static str, usize, usize)> {
+        let ways = self.ways.iter().filter(|((of, _), _)| *of == reader);
+        let of_streams = ways.flat_map(|(_, (_, stream))| stream.held());
+        let of_merges = self.publishers.values().flat_map(Merge::held);
+        let mut all = of_streams.chain(of_merges);
+        all.find(|(_, held, max)| held > max)
+    }
+
     /// Hands on what patience has ended for.
     pub fn wake(&mut self, now: Instant, mut out: impl FnMut(Batch)) {
         for merge in self.publishers.values_mut() {

@@ -60,15 +60,6 @@ pub(crate) struct Stream {
     open_bytes: usize,
 }
 
-/// A payload that is to be held counts against the bytes.
-pub(crate) fn weight(item: &Item) -> usize {
-    match &item.body {
-        crate::sample::Body::Serialized(bytes) => bytes.len(),
-        // The publisher's own value, which it pays for.
-        crate::sample::Body::Shared(_) => 0,
-    }
-}
-
 /// Bytes of one set that are held for one reader, as for reordering.
 pub(crate) const SET_BYTES_MAX: usize = 64 << 20;
 
@@ -85,6 +76,21 @@ impl Stream {
             open: None,
             open_bytes: 0,
         }
+    }
+
+    /// What it holds, and at most.
+    pub fn held(&self) -> [(&'static str, usize, usize); 2] {
+        let open = self.open.as_ref().map_or(&[][..], |open| &open.items);
+        let bytes = open.iter().map(|(_, item)| item.weight()).sum();
+        [
+            // A sample may come with the end of its instance.
+            (
+                "samples of an open set",
+                open.len(),
+                self.samples_max.saturating_add(1),
+            ),
+            ("bytes of an open set", bytes, SET_BYTES_MAX),
+        ]
     }
 
     /// Everything up to a number is known to be settled, and the publisher is
@@ -163,7 +169,7 @@ impl Stream {
             is_whole: has_beginning,
         });
         open.received += 1;
-        let weight: usize = items.iter().map(weight).sum();
+        let weight: usize = items.iter().map(Item::weight).sum();
         self.open_bytes = match open.items.is_empty() {
             true => weight,
             false => self.open_bytes.saturating_add(weight),

@@ -151,6 +151,13 @@ impl Sets {
         }
     }
 
+    /// The first limit that is exceeded for a reader, with what is held and what
+    /// may be.
+    pub fn exceeded_limit(&self, reader: usize) -> Option<(&'static str, usize, usize)> {
+        let of_waiting = self.waiting.exceeded_limit(reader);
+        of_waiting.or_else(|| self.assembly.exceeded_limit(reader))
+    }
+
     /// What a reader lost since the last look.
     pub fn losses(&mut self, reader: usize) -> Losses {
         let losses = self.assembly.dropped.take(reader);

@@ -456,6 +456,7 @@ fn sets_that_wait_for_a_writer_that_ends_none_are_bounded_by_their_bytes() {
         };
         scene.assembly.offer(scene.now, 0, arrival, |_| ());
         scene.end(1, first + 1, (place, place + 1));
+        assert_eq!(scene.assembly.exceeded_limit(0), None);
     }
     // Four of 16 MiB wait.
     assert_eq!(scene.losses().sets, 6);

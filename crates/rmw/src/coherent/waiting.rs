@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use pteros_rtps::qos::{DestinationOrder, EndpointQos, History};
 use pteros_rtps::time::Instant;
 
+use super::merge::SAMPLES_MAX;
 use super::{Batch, Dropped};
 use crate::instance::{INSTANCES_MAX_DEFAULT, KeyHash};
 use crate::sample::Item;
@@ -139,6 +140,32 @@ impl Waiting {
     pub fn is_half_empty(&self, reader: usize) -> bool {
         let shelf = self.shelves.get(reader);
         shelf.is_none_or(|s| s.waiting.samples + s.shown.samples <= s.all / 2)
+    }
+
+    /// The first limit that is exceeded for a reader, with what is held and what
+    /// may be. KEEP_ALL holds writers back, but takes what was on its way: as
+    /// much again, and what [`super::merge`] had.
+    pub fn exceeded_limit(&self, reader: usize) -> Option<(&'static str, usize, usize)> {
+        let shelf = self.shelves.get(reader)?;
+        let max = |max: usize| match shelf.keep_all {
+            true => max.saturating_mul(2).saturating_add(SAMPLES_MAX),
+            false => max,
+        };
+        let of_load = |load: &Load| {
+            let most = load.of_instances.values().max().copied();
+            [
+                ("samples in sets to take", load.samples, max(shelf.all)),
+                (
+                    "samples of one instance in sets",
+                    most.unwrap_or(0),
+                    max(shelf.each),
+                ),
+                ("ends of instances in sets", load.ends(), max(ENDS_MAX)),
+            ]
+        };
+        let loads = [&shelf.waiting, &shelf.shown];
+        let mut all = loads.into_iter().flat_map(of_load);
+        all.find(|(_, held, max)| held > max)
     }
 
     /// Whether nothing waits.
@@ -402,5 +429,40 @@ impl Counts {
             let waiting = load.of_instances.get(instance).copied().unwrap_or(0);
             waiting + count <= shelf.each && load.samples + in_all <= shelf.all
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::tests::item;
+
+    #[test]
+    fn what_is_kept_beyond_the_limit_is_noticed() {
+        for keep_all in [false, true] {
+            let mut waiting = Waiting::default();
+            let history = match keep_all {
+                true => History::KeepAll,
+                false => History::KeepLast(2),
+            };
+            let qos = EndpointQos {
+                history,
+                ..EndpointQos::default()
+            };
+            waiting.put_reader(0, &qos, (2, 2));
+            let max = if keep_all { 4 + SAMPLES_MAX } else { 2 };
+            for n in 0..=max {
+                assert_eq!(waiting.exceeded_limit(0), None);
+                let batch = Batch {
+                    is_set: false,
+                    at: Instant::ZERO,
+                    items: [(0, item(n as i64))].into(),
+                };
+                waiting.load(&batch, Load::add);
+                waiting.batches.push_back(batch);
+            }
+            let exceeded = ("samples in sets to take", max + 1, max);
+            assert_eq!(waiting.exceeded_limit(0), Some(exceeded));
+        }
     }
 }

@@ -15,29 +15,29 @@ use bytes::Bytes;
 use pteros_msg::key::{KeyHash, KeyReader};
 use pteros_rtps::history::ChangeKind;
 use pteros_rtps::id::Guid;
-use pteros_rtps::qos::{DestinationOrder, EndpointQos, History};
+use pteros_rtps::qos::{DestinationOrder, EndpointQos};
 use pteros_rtps::time::{Instant, Timestamp};
 
 use super::alarms::{Alarm, Alarms};
 use super::identity::Lifecycle;
 use super::record::{Place, Record};
+use super::shelf::Shelf;
 use super::{INSTANCES_MAX_DEFAULT, InstanceState, Keyed, ViewState};
 use crate::intake::Entered;
 use crate::ownership::Owners;
-use crate::sample::{Body, Item, KEEP_ALL_SAMPLES_DEFAULT, Path, Popped, SampleMeta};
+use crate::sample::{Body, Item, Path, Popped, SampleMeta};
 
 /// Everything a keyed subscription holds.
 pub(crate) struct Instances {
     reader: Arc<dyn KeyReader>,
     qos: EndpointQos,
     lifecycle: Lifecycle,
-    bounds: Bounds,
+    /// How many there may be.
+    instances_max: usize,
     records: BTreeMap<KeyHash, Record>,
     /// Ended and empty, but still written by somebody: first to be forgotten.
     dormant: BTreeSet<KeyHash>,
-    items: BTreeMap<Place, Item>,
-    /// How many of the items are samples.
-    samples: usize,
+    shelf: Shelf,
     arrivals: u64,
     alarms: Alarms,
     /// Found its instance full, and holds up what comes behind it.
@@ -45,14 +45,9 @@ pub(crate) struct Instances {
     /// Writers that are gone, while samples of theirs are held back.
     gone: Vec<(Guid, SampleMeta)>,
     held_back: bool,
+    /// Something was purged since [`Instances::resumes`] was asked.
+    has_purged: bool,
     pub(crate) totals: Totals,
-}
-
-struct Bounds {
-    keep_all: bool,
-    per_instance: usize,
-    samples: usize,
-    instances: usize,
 }
 
 /// What became of samples that were not handed over.
@@ -69,71 +64,51 @@ pub(crate) struct Totals {
 
 impl Instances {
     pub(crate) fn new(reader: Arc<dyn KeyReader>, qos: &EndpointQos, lifecycle: Lifecycle) -> Self {
-        let limits = &qos.resource_limits;
-        let limit = |n: Option<u32>| n.map_or(usize::MAX, |n| n.max(1) as usize);
-        let (depth, keep_all) = match qos.history {
-            History::KeepLast(depth) => (depth.max(1) as usize, false),
-            History::KeepAll => (usize::MAX, true),
-        };
-        let samples_default = if keep_all {
-            KEEP_ALL_SAMPLES_DEFAULT
-        } else {
-            usize::MAX
-        };
+        let instances_max = qos.resource_limits.max_instances;
         Self {
             reader,
             qos: qos.clone(),
             lifecycle,
-            bounds: Bounds {
-                keep_all,
-                per_instance: depth.min(limit(limits.max_samples_per_instance)),
-                samples: limits
-                    .max_samples
-                    .map_or(samples_default, |n| limit(Some(n))),
-                instances: limit(limits.max_instances.or(Some(INSTANCES_MAX_DEFAULT as u32))),
-            },
+            instances_max: instances_max.map_or(INSTANCES_MAX_DEFAULT, |n| n.max(1) as usize),
             records: BTreeMap::new(),
             dormant: BTreeSet::new(),
-            items: BTreeMap::new(),
-            samples: 0,
+            shelf: Shelf::new(qos),
             arrivals: 0,
             alarms: Alarms::default(),
             parked: None,
             gone: Vec::new(),
             held_back: false,
+            has_purged: false,
             totals: Totals::default(),
         }
     }
 
     /// Whether nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
-        self.items.is_empty()
+        self.shelf.is_empty()
     }
 
     /// Samples that wait.
     pub(crate) fn len(&self) -> usize {
-        self.samples
+        self.shelf.len()
     }
 
     /// How many samples of one instance, and of all, may wait.
     pub(crate) fn room(&self) -> (usize, usize) {
-        let all = self.bounds.samples.min(KEEP_ALL_SAMPLES_DEFAULT);
-        (self.bounds.per_instance.min(all), all)
+        self.shelf.room()
     }
 
     /// Whether no sample of any instance has room.
     pub(crate) fn is_full(&self) -> bool {
-        let all = self.bounds.keep_all && self.samples >= self.bounds.samples;
-        all || self.parked.is_some()
+        self.shelf.is_full() || self.parked.is_some()
     }
 
     /// Whether a sample of that instance has no room.
     pub(crate) fn is_full_for(&self, key: &KeyHash) -> bool {
-        self.is_full() || self.records.get(key).is_some_and(|r| self.has_no_room(r))
-    }
-
-    fn has_no_room(&self, record: &Record) -> bool {
-        self.bounds.keep_all && record.queued.len() >= self.bounds.per_instance
+        self.is_full() || {
+            let record = self.records.get(key);
+            record.is_some_and(|record| self.shelf.is_full_of(record))
+        }
     }
 
     /// Notes that samples were left behind for lack of room.
@@ -162,7 +137,7 @@ impl Instances {
             {
                 return Entered::Heard;
             }
-            if self.records.len() >= self.bounds.instances && !self.forget_a_dormant_one() {
+            if self.records.len() >= self.instances_max && !self.forget_a_dormant_one() {
                 self.totals.rejected += 1;
                 return Entered::Rejected;
             }
@@ -230,7 +205,9 @@ impl Instances {
         let passed = match &mut record.separation {
             None => Some(item),
             Some(separation) => {
+                let before = separation.weight();
                 let passed = separation.offer(now, item);
+                self.shelf.note_held(before, separation.weight());
                 self.totals.filtered += std::mem::take(&mut separation.filtered);
                 let release = separation.release_at().unwrap_or(Instant::FAR_FUTURE);
                 self.alarms.set(key, Alarm::Release, release);
@@ -239,7 +216,10 @@ impl Instances {
         };
         match passed {
             Some(item) => self.push(key, item),
-            None => Entered::Heard,
+            None => {
+                self.make_room(key);
+                Entered::Heard
+            }
         }
     }
 
@@ -249,7 +229,7 @@ impl Instances {
         let Some(record) = self.records.get_mut(&key) else {
             return Entered::Heard;
         };
-        let full = self.bounds.keep_all && record.queued.len() >= self.bounds.per_instance;
+        let full = self.shelf.is_full_of(record);
         // Writers of this process have waited for room, or were refused.
         if full && item.meta.path == Path::Network && self.parked.is_none() {
             self.parked = Some(item);
@@ -260,21 +240,27 @@ impl Instances {
             return Entered::Heard;
         }
         record.queued.insert(place);
-        self.items.insert(place, item);
-        self.samples += 1;
-        if !self.bounds.keep_all {
-            if record.queued.len() > self.bounds.per_instance {
-                let oldest = record.queued.first().copied();
-                self.overwrite(oldest);
-            }
-            if self.samples > self.bounds.samples {
-                let is_sample = |item: &Item| !item.is_end();
-                let oldest = self.items.iter().find(|(_, item)| is_sample(item));
-                let oldest = oldest.map(|(place, _)| *place);
-                self.overwrite(oldest);
-            }
-        }
+        self.shelf.put(place, item);
+        self.make_room(key);
         Entered::Queued
+    }
+
+    /// KEEP_LAST: older samples go for one of this instance; where there are
+    /// none, what its time filter holds is too much.
+    fn make_room(&mut self, key: KeyHash) {
+        let excess = |me: &Self| me.shelf.excess(me.records.get(&key)?);
+        while let Some(oldest) = excess(self) {
+            self.remove(oldest);
+            self.totals.overwritten += 1;
+        }
+        if self.shelf.is_too_large()
+            && let Some(record) = self.records.get_mut(&key)
+            && let Some(separation) = &mut record.separation
+        {
+            self.shelf.note_held(separation.weight(), 0);
+            separation.drop_held();
+            self.totals.filtered += std::mem::take(&mut separation.filtered);
+        }
     }
 
     fn place(&mut self, meta: &SampleMeta) -> Place {
@@ -290,19 +276,9 @@ impl Instances {
         }
     }
 
-    /// An older sample makes room for a newer one.
-    fn overwrite(&mut self, place: Option<Place>) {
-        if let Some(place) = place
-            && self.remove(place).is_some()
-        {
-            self.totals.overwritten += 1;
-        }
-    }
-
     /// What waits at a place leaves it.
     fn remove(&mut self, place: Place) -> Option<Item> {
-        let item = self.items.remove(&place)?;
-        self.samples -= usize::from(!item.is_end());
+        let item = self.shelf.remove(place)?;
         if let Some(record) = self.records.get_mut(&item.instance.as_ref()?.info.key) {
             if record.end == Some(place) {
                 record.end = None;
@@ -321,6 +297,7 @@ impl Instances {
             separation.release(Instant::FAR_FUTURE)
         });
         if let Some(item) = held {
+            self.shelf.note_held(item.weight(), 0);
             self.push(key, item);
         }
         let place = self.place(&meta);
@@ -343,10 +320,10 @@ impl Instances {
             mark: None,
         };
         if let Some(older) = record.end.replace(place) {
-            self.items.remove(&older);
+            self.shelf.remove(older);
         }
         record.newest = record.newest.max(Some(place));
-        self.items.insert(place, news);
+        self.shelf.put(place, news);
         self.dormant.remove(&key);
         self.alarms.stop(key, Alarm::Deadline);
         self.alarms.stop(key, Alarm::Release);
@@ -415,8 +392,7 @@ impl Instances {
             false => Instant::ZERO,
         };
         let mut found = None;
-        while let Some((place, _)) = self.items.first_key_value() {
-            let place = *place;
+        while let Some((place, _)) = self.shelf.first() {
             let Some(mut item) = self.remove(place) else {
                 break;
             };
@@ -435,20 +411,20 @@ impl Instances {
             }
         }
         let unparked = self.unpark();
-        let half_empty = self.samples <= self.bounds.samples / 2;
-        let resume = self.held_back && self.parked.is_none() && (unparked || half_empty);
+        let resume =
+            self.held_back && self.parked.is_none() && (unparked || self.shelf.is_half_empty());
         self.held_back &= !resume;
         Popped {
             item: found,
             // Some writer may wait for room in this one instance.
-            made_room: self.bounds.keep_all,
+            made_room: self.shelf.keeps_all(),
             resume,
         }
     }
 
     fn next_may_expire(&self) -> bool {
-        let next = self.items.values().next();
-        next.is_some_and(|item| item.expires_at != Instant::FAR_FUTURE)
+        let next = self.shelf.first();
+        next.is_some_and(|(_, item)| item.expires_at != Instant::FAR_FUTURE)
     }
 
     /// What is told of an instance with something of it.
@@ -471,13 +447,22 @@ impl Instances {
             return false;
         };
         let record = self.records.get(&key);
-        if record.is_some_and(|record| self.has_no_room(record)) {
+        if record.is_some_and(|record| self.shelf.is_full_of(record)) {
             return false;
         }
         if let Some(item) = self.parked.take() {
             self.push(key, item);
         }
         true
+    }
+
+    /// Whether what was held back has room, because something was purged.
+    pub(crate) fn resumes(&mut self) -> bool {
+        let purged = std::mem::take(&mut self.has_purged);
+        let has_room = !self.is_full() && self.shelf.is_half_empty();
+        let resumes = purged && has_room && self.held_back;
+        self.held_back &= !resumes;
+        resumes
     }
 
     /// When [`Instances::handle_timeout`] has something to do.
@@ -509,7 +494,10 @@ impl Instances {
         }
         let record = self.records.get_mut(&key);
         let held = record.and_then(|record| record.separation.as_mut()?.release(now));
-        held.is_some_and(|item| self.push(key, item) == Entered::Queued)
+        held.is_some_and(|item| {
+            self.shelf.note_held(item.weight(), 0);
+            self.push(key, item) == Entered::Queued
+        })
     }
 
     /// Throws away what is left of an ended instance.
@@ -523,6 +511,15 @@ impl Instances {
                 self.totals.purged += 1;
             }
         }
+        // What found no room came before the end.
+        let is_of_it = |item: &mut Item| {
+            let keyed = item.instance.as_ref();
+            keyed.is_some_and(|keyed| keyed.info.key == key)
+        };
+        if self.parked.take_if(is_of_it).is_some() {
+            self.totals.purged += 1;
+        }
+        self.has_purged = true;
         self.forget_if_over(key);
     }
 
@@ -537,6 +534,14 @@ impl Instances {
         self.records.remove(&key);
         self.dormant.remove(&key);
         self.alarms.forget(key);
+    }
+
+    /// The first limit that is exceeded, with what is held and what may be;
+    /// `inherited` came at once, whatever the limit.
+    pub(crate) fn exceeded_limit(&self, inherited: usize) -> Option<(&'static str, usize, usize)> {
+        let (held, max) = (self.records.len(), self.instances_max);
+        let too_many = (held > max).then_some(("instances", held, max));
+        too_many.or_else(|| self.shelf.exceeded_limit(self.records.values(), inherited))
     }
 
     /// Instances known now.

@@ -9,6 +9,7 @@ mod cache;
 mod identity;
 mod record;
 mod registry;
+mod shelf;
 #[cfg(test)]
 mod tests;
 mod writing;

@@ -8,7 +8,7 @@ use pteros_msg::cdr::DecodeError;
 use pteros_msg::key::{KeyHash, KeyReader};
 use pteros_rtps::history::{CacheChange, ChangeKind};
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
-use pteros_rtps::qos::{EndpointQos, History, ResourceLimits};
+use pteros_rtps::qos::{EndpointQos, History, Reliability, ResourceLimits};
 use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::{Duration, Instant};
 
@@ -169,6 +169,102 @@ fn a_hostile_writer_of_ever_new_keys_fills_no_memory() {
     }
     assert_eq!(cache.count(), super::INSTANCES_MAX_DEFAULT);
     assert_eq!(cache.totals.rejected, 10_000);
+}
+
+/// A sample of 64 MiB; all of them share the same bytes.
+fn large(payload: &Bytes, key: u8) -> Item {
+    Item {
+        body: Body::Serialized(payload.clone()),
+        ..item(1, key, ChangeKind::Alive)
+    }
+}
+
+#[test]
+fn of_large_samples_of_many_instances_the_oldest_go() {
+    let payload = Bytes::from(vec![0; 64 << 20]);
+    let mut cache = cache(&EndpointQos::default(), Lifecycle::default());
+    for key in 0..10 {
+        let entered = cache.offer(at_ms(0), large(&payload, key), None, |_| true);
+        assert_eq!((entered, cache.exceeded_limit(0)), (Entered::Queued, None));
+    }
+    assert_eq!(cache.totals.overwritten, 6);
+    assert_eq!(
+        all(&mut cache),
+        [(6, None), (7, None), (8, None), (9, None)]
+    );
+    // One that is too large by itself is the only one.
+    let payload = Bytes::from(vec![0; 300 << 20]);
+    for key in 0..2 {
+        cache.offer(at_ms(0), large(&payload, key), None, |_| true);
+    }
+    assert_eq!(all(&mut cache), [(1, None)]);
+}
+
+#[test]
+fn large_samples_fill_a_queue_that_keeps_all() {
+    let payload = Bytes::from(vec![0; 64 << 20]);
+    let qos = EndpointQos {
+        history: History::KeepAll,
+        ..EndpointQos::default()
+    };
+    let mut cache = cache(&qos, Lifecycle::default());
+    for key in 0..4 {
+        assert!(!cache.is_full());
+        cache.offer(at_ms(0), large(&payload, key), None, |_| true);
+    }
+    assert!(cache.is_full() && cache.exceeded_limit(0).is_none());
+    cache.hold_back();
+    assert!(!cache.pop(|| Instant::ZERO).resume);
+    assert!(cache.pop(|| Instant::ZERO).resume, "half empty");
+}
+
+#[test]
+fn what_time_filters_hold_counts_against_the_bytes() {
+    let payload = Bytes::from(vec![0; 64 << 20]);
+    let qos = EndpointQos {
+        time_based_filter: Duration::from_secs(1),
+        reliability: Reliability::Reliable,
+        ..EndpointQos::default()
+    };
+    let mut cache = cache(&qos, Lifecycle::default());
+    for key in 0..10 {
+        for _ in 0..2 {
+            cache.offer(at_ms(0), large(&payload, key), None, |_| true);
+            assert_eq!(cache.exceeded_limit(0), None);
+        }
+    }
+    // Three are held, and one sample waits.
+    cache.handle_timeout(at_ms(2_000));
+    let left = all(&mut cache).len() as u64;
+    let totals = cache.totals;
+    assert_eq!((left, totals.overwritten, totals.filtered), (4, 9, 7));
+}
+
+#[test]
+fn what_found_no_room_is_purged_with_its_instance() {
+    let qos = EndpointQos {
+        history: History::KeepAll,
+        resource_limits: ResourceLimits {
+            max_samples_per_instance: Some(1),
+            ..ResourceLimits::default()
+        },
+        ..EndpointQos::default()
+    };
+    let lifecycle = Lifecycle {
+        autopurge_disposed_samples_delay: Duration::from_millis(100),
+        ..Lifecycle::default()
+    };
+    let mut cache = cache(&qos, lifecycle);
+    sample(&mut cache, 1);
+    sample(&mut cache, 1);
+    cache.hold_back();
+    // By a publisher of this process, whom nobody holds up.
+    offer(&mut cache, 0, 2, 1, ChangeKind::Disposed);
+    assert!(cache.is_full() && !cache.resumes());
+    cache.handle_timeout(at_ms(100));
+    assert_eq!((cache.totals.purged, cache.is_full()), (2, false));
+    assert!(cache.resumes() && !cache.resumes());
+    assert_eq!(all(&mut cache), []);
 }
 
 #[test]
