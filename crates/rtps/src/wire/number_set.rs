@@ -52,6 +52,12 @@ impl Bitmap {
         true
     }
 
+    fn remove(&mut self, bit: u32) {
+        if let Some(word) = self.words.get_mut((bit / 32) as usize) {
+            *word &= !(HIGHEST >> (bit % 32));
+        }
+    }
+
     fn contains(&self, bit: u32) -> bool {
         self.words
             .get((bit / 32) as usize)
@@ -143,6 +149,13 @@ impl SequenceSet {
     /// Adds a number; false if it lies outside of `base ..= base + 255`.
     pub fn insert(&mut self, number: SequenceNumber) -> bool {
         self.offset(number).is_some_and(|bit| self.bits.insert(bit))
+    }
+
+    /// Takes a number out; what the set spans stays the same.
+    pub(crate) fn remove(&mut self, number: SequenceNumber) {
+        if let Some(bit) = self.offset(number) {
+            self.bits.remove(bit);
+        }
     }
 
     /// Whether the number is in the set.

@@ -36,6 +36,7 @@ impl Writer {
         // Nobody can have what was not sent.
         let base = acknack.state.base().0.min(end);
         let progress = base > reader.acked;
+        reader.begin_round_if_idle();
         reader.acked = reader.acked.max(base);
         // What was asked for and not sent yet is still wanted (RTPS 2.5
         // §8.4.9.2.9): a reader need not repeat itself.
@@ -44,9 +45,6 @@ impl Writer {
             if pending >= requested.base() {
                 requested.insert(pending);
             }
-        }
-        if reader.requested != requested {
-            reader.resume_fragment = 0;
         }
         reader.requested = requested;
         if !acknack.is_final {
@@ -93,6 +91,7 @@ impl Writer {
         if nack.sequence.0 >= end || nack.state.is_empty() || fault!("nack-frag-ignored") {
             return;
         }
+        reader.begin_round_if_idle();
         let change = self.history.find(nack.sequence);
         let noted = match change.is_some_and(|change| reader.wants(change)) {
             true => reader.request_fragments(nack.sequence, nack.state),

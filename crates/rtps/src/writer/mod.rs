@@ -158,6 +158,10 @@ pub struct Writer {
     unasked_bytes: usize,
     /// Some reader waits for a repair, a replay or a heartbeat of its own.
     has_debts: bool,
+    /// Whose turn it is among the readers; past the last, the heartbeats'.
+    creditor: usize,
+    /// Paced: after a burst of debts one of new changes is due.
+    news_due: bool,
     /// A write was refused and no room has been found since.
     blocked: bool,
     /// Endings of instances are kept although every matched reader has them.
@@ -220,6 +224,8 @@ impl Writer {
             unasked_samples: 0,
             unasked_bytes: 0,
             has_debts: false,
+            creditor: 0,
+            news_due: false,
             blocked: false,
             holds_endings: false,
             all_acked: true,

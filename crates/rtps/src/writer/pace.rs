@@ -25,10 +25,12 @@ impl Writer {
     pub fn poll_transmit_up_to(&mut self, now: Instant, burst: Burst, out: &mut Outbox) -> bool {
         self.clock = now;
         let mut left = Left::of(burst);
-        if self.has_debts && !self.pay_debts(now, out, &mut left) {
+        let news_due = core::mem::take(&mut self.news_due) && self.cursor.number <= self.released();
+        if self.has_debts && !news_due && !self.pay_debts(now, out, &mut left) {
+            self.news_due = self.config.paced;
             return true;
         }
-        !self.push(now, out, &mut left)
+        !self.push(now, out, &mut left) || self.has_debts
     }
 
     /// Puts nothing but assertions of liveliness into `out`: those of a paced

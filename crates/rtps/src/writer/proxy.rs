@@ -43,10 +43,14 @@ pub(super) struct ReaderProxy {
     pub filter: Option<Arc<ContentFilter>>,
     /// Numbers to send again.
     pub requested: SequenceSet,
-    /// The next fragment of the first of them, if the burst ended within it.
-    pub resume_fragment: u32,
-    /// Fragments to send again.
+    /// The sample in which the last burst ended, and its next fragment.
+    pub resume: (SequenceNumber, u32),
+    /// Fragments to send again, lowest sample first.
     pub fragments: Vec<(SequenceNumber, FragmentSet)>,
+    /// Requests are served in rounds, lowest number first: of this round all
+    /// below is done. What is asked for again meanwhile waits for the next
+    /// round, so that a round ends however slow it is and whatever is asked.
+    pub done_below: SequenceNumber,
     /// When to serve the requests.
     pub repair_at: Instant,
     /// When requests were last served.
@@ -78,8 +82,9 @@ impl ReaderProxy {
             last_directed: 0,
             filter: config.content_filter.clone(),
             requested: SequenceSet::empty(SequenceNumber::FIRST),
-            resume_fragment: 0,
+            resume: (SequenceNumber::ZERO, 0),
             fragments: Vec::new(),
+            done_below: SequenceNumber::FIRST,
             repair_at: Instant::FAR_FUTURE,
             served_at: Instant::ZERO,
             replay: None,
@@ -173,17 +178,53 @@ impl ReaderProxy {
     }
 
     /// Notes a request for fragments; replaces an earlier one for the same
-    /// sample. False when there are too many.
-    pub fn request_fragments(&mut self, sequence: SequenceNumber, set: FragmentSet) -> bool {
-        if let Some((_, old)) = self.fragments.iter_mut().find(|(s, _)| *s == sequence) {
-            *old = set;
-            return true;
+    /// sample. False when there are too many for lower ones.
+    pub fn request_fragments(&mut self, sequence: SequenceNumber, mut set: FragmentSet) -> bool {
+        if self.requested.contains(sequence) {
+            // Since it was asked for as a whole some of it has come.
+            match self.resume {
+                (begun, next) if begun == sequence && next > 0 => {
+                    let lost = set.iter().filter(|fragment| fragment.0 <= next);
+                    set = FragmentSet::from_numbers(set.base(), lost);
+                }
+                _ => self.requested.remove(sequence),
+            }
         }
-        if self.fragments.len() >= FRAGMENT_REQUESTS_MAX {
-            return false;
+        match self.fragments.binary_search_by_key(&sequence, |(s, _)| *s) {
+            Ok(at) => {
+                if let Some((_, old)) = self.fragments.get_mut(at) {
+                    *old = set;
+                }
+            }
+            Err(at) if at >= FRAGMENT_REQUESTS_MAX => return false,
+            Err(at) => {
+                self.fragments.insert(at, (sequence, set));
+                self.fragments.truncate(FRAGMENT_REQUESTS_MAX);
+            }
         }
-        self.fragments.push((sequence, set));
         true
+    }
+
+    /// The lowest number that this round has yet to serve.
+    pub fn next_request(&self) -> Option<SequenceNumber> {
+        let is_left = |sequence: &SequenceNumber| *sequence >= self.done_below;
+        let whole = self.requested.iter().find(is_left);
+        let pieces = self.fragments.iter().map(|(sequence, _)| *sequence);
+        whole.into_iter().chain(pieces.filter(is_left)).min()
+    }
+
+    /// All that was asked for of this sample is sent.
+    pub fn note_served(&mut self, sequence: SequenceNumber) {
+        self.requested.remove(sequence);
+        self.fragments.retain(|(s, _)| *s != sequence);
+        self.done_below = sequence.next();
+    }
+
+    /// Before a request is noted: with nothing asked for, it begins a round.
+    pub fn begin_round_if_idle(&mut self) {
+        if !self.has_requests() {
+            self.done_below = SequenceNumber::FIRST;
+        }
     }
 }
 

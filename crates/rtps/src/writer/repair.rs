@@ -3,6 +3,7 @@
 
 use super::Writer;
 use super::parcel::{Left, Parcel, fragments_total};
+use super::proxy::ReaderProxy;
 use crate::interval::Run;
 use crate::outbox::Outbox;
 use crate::seq::SequenceNumber;
@@ -11,7 +12,7 @@ use crate::time::Instant;
 use crate::wire::{FragmentSet, Gap, SequenceSet};
 
 impl Writer {
-    /// Sends again what one reader asked for.
+    /// Sends again what one reader asked for, lowest number first.
     pub(super) fn repair(
         &mut self,
         at: usize,
@@ -28,49 +29,61 @@ impl Writer {
         if left.is_over(out) {
             return false;
         }
-        let requested = self.declare_irrelevant(at, out, left);
-        let mut rest = requested.iter();
-        while let Some(sequence) = rest.next() {
+        self.declare_irrelevant(at, out, left);
+        while let Some(sequence) = self.readers.get(at).and_then(ReaderProxy::next_request) {
             crate::fault::step();
-            if fault!("repair-not-sent") {
-                continue;
-            }
-            if !self.resend(at, sequence, None, out, left) {
-                self.keep_requests(at, Some(sequence), rest);
+            if !self.serve(at, sequence, out, left) {
                 return false;
             }
+            if let Some(reader) = self.readers.get_mut(at) {
+                reader.note_served(sequence);
+            }
         }
-        self.keep_requests(at, None, core::iter::empty());
-        if !self.repair_fragments(at, out, left) {
-            return false;
-        }
+        let again = now.after(self.config.nack_suppression);
         if let Some(reader) = self.readers.get_mut(at) {
+            reader.done_below = SequenceNumber::FIRST;
             reader.served_at = now;
-            reader.repair_at = Instant::FAR_FUTURE;
+            reader.repair_at = match reader.has_requests() {
+                true => again,
+                false => Instant::FAR_FUTURE,
+            };
+            self.timers
+                .set_no_later(super::TIMER_REPAIR, reader.repair_at);
             // Its answer tells at once whether the repair arrived.
             reader.heartbeat_due = true;
         }
         true
     }
 
-    /// Leaves `first` and the `rest` to be sent in a later burst.
-    fn keep_requests(
+    /// Sends again what one reader asked for of one sample. False when the burst
+    /// ended before that was done.
+    fn serve(
         &mut self,
         at: usize,
-        first: Option<SequenceNumber>,
-        rest: impl Iterator<Item = SequenceNumber>,
-    ) {
-        if let Some(reader) = self.readers.get_mut(at) {
-            let base = first.unwrap_or(SequenceNumber::FIRST);
-            reader.requested = SequenceSet::from_numbers(base, first.into_iter().chain(rest));
+        sequence: SequenceNumber,
+        out: &mut Outbox,
+        left: &mut Left,
+    ) -> bool {
+        if fault!("repair-not-sent") {
+            return true;
         }
+        let is_whole = |reader: &ReaderProxy| reader.requested.contains(sequence);
+        if self.readers.get(at).is_some_and(is_whole) {
+            if !self.resend(at, sequence, None, out, left) {
+                return false;
+            }
+            if let Some(reader) = self.readers.get_mut(at) {
+                reader.requested.remove(sequence);
+            }
+        }
+        self.resend_fragments(at, sequence, out, left)
     }
 
     /// Of what one reader asked for, declares irrelevant by one GAP what it
-    /// will not get; returns what it will.
-    fn declare_irrelevant(&mut self, at: usize, out: &mut Outbox, left: &mut Left) -> SequenceSet {
+    /// will not get; what it will remains.
+    fn declare_irrelevant(&mut self, at: usize, out: &mut Outbox, left: &mut Left) {
         let Some(reader) = self.readers.get(at) else {
-            return SequenceSet::empty(SequenceNumber::FIRST);
+            return;
         };
         let mut wanted = SequenceSet::empty(reader.requested.base());
         let mut gap: Option<Gap> = None;
@@ -128,7 +141,9 @@ impl Writer {
             left.finish(message, &mut self.stats);
             self.stats.gaps.tally();
         }
-        wanted
+        if let Some(reader) = self.readers.get_mut(at) {
+            reader.requested = wanted;
+        }
     }
 
     /// Sends one change again to one reader. False when the burst is over.
@@ -160,11 +175,12 @@ impl Writer {
             gap,
             heartbeat: None,
         };
-        let from = reader.resume_fragment;
+        let (begun, fragment) = reader.resume;
+        let from = if begun == sequence { fragment } else { 0 };
         let next = parcel.send(change, from, out, left, &mut self.stats);
-        reader.resume_fragment = match fault!("resend-begins-anew") {
-            true => 0,
-            false => next.unwrap_or(0),
+        reader.resume = match next.filter(|_| !fault!("resend-begins-anew")) {
+            Some(fragment) => (sequence, fragment),
+            None => (SequenceNumber::ZERO, 0),
         };
         if next.is_none() {
             self.stats.samples_resent.tally();
@@ -172,8 +188,14 @@ impl Writer {
         next.is_none()
     }
 
-    /// Sends again the fragments that one reader asked for.
-    fn repair_fragments(&mut self, at: usize, out: &mut Outbox, left: &mut Left) -> bool {
+    /// Sends again the fragments of one sample that one reader asked for.
+    fn resend_fragments(
+        &mut self,
+        at: usize,
+        sequence: SequenceNumber,
+        out: &mut Outbox,
+        left: &mut Left,
+    ) -> bool {
         let Some(reader) = self.readers.get_mut(at) else {
             return true;
         };
@@ -188,32 +210,29 @@ impl Writer {
             gap: None,
             heartbeat: None,
         };
-        while let Some((sequence, set)) = reader.fragments.last().copied() {
-            let change = self
-                .history
-                .find(sequence)
-                .filter(|change| change.fragment_size > 0 && reader.wants(change));
-            if let Some(change) = change {
-                let total = fragments_total(change);
-                let mut rest = set.iter().filter(|number| (1..=total).contains(&number.0));
-                while let Some(number) = rest.next() {
-                    if left.is_over(out) {
-                        let open = core::iter::once(number).chain(rest);
-                        let open = FragmentSet::from_numbers(number, open);
-                        if let Some((_, set)) = reader.fragments.last_mut() {
-                            *set = open;
-                        }
-                        return false;
-                    }
-                    crate::fault::step();
-                    let index = number
-                        .0
-                        .saturating_sub(u32::from(!fault!("wrong-piece-repaired")));
-                    parcel.send_fragment(change, index, false, out, left, &mut self.stats);
-                    self.stats.fragments_resent.tally();
-                }
+        let change = self
+            .history
+            .find(sequence)
+            .filter(|change| change.fragment_size > 0 && reader.wants(change));
+        let Some(change) = change else { return true };
+        let is_it = |(s, _): &&mut (SequenceNumber, FragmentSet)| *s == sequence;
+        let Some((_, set)) = reader.fragments.iter_mut().find(is_it) else {
+            return true;
+        };
+        let total = fragments_total(change);
+        let mut rest = set.iter().filter(|number| (1..=total).contains(&number.0));
+        while let Some(number) = rest.next() {
+            if left.is_over(out) {
+                let open = core::iter::once(number).chain(rest);
+                *set = FragmentSet::from_numbers(number, open);
+                return false;
             }
-            reader.fragments.pop();
+            crate::fault::step();
+            let index = number
+                .0
+                .saturating_sub(u32::from(!fault!("wrong-piece-repaired")));
+            parcel.send_fragment(change, index, false, out, left, &mut self.stats);
+            self.stats.fragments_resent.tally();
         }
         true
     }

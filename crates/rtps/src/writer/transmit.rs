@@ -271,11 +271,21 @@ impl Writer {
         }
     }
 
-    /// Serves requests, replays and heartbeats. False when the burst is over.
+    /// Serves requests, replays and heartbeats. False when the burst is over:
+    /// the next one begins with whose turn is next, so that nobody waits until
+    /// a reader that asks all the time is content.
     pub(super) fn pay_debts(&mut self, now: Instant, out: &mut Outbox, left: &mut Left) -> bool {
+        let readers = self.readers.len();
+        let first = core::mem::take(&mut self.creditor);
+        if first >= readers && !self.send_heartbeats(out, left) {
+            return false;
+        }
+        let first = if first < readers { first } else { 0 };
         let reserved = left.reserve_beyond(self.config.limits.repair_bytes_max);
-        for at in 0..self.readers.len() {
+        for at in (first..readers).chain(0..first) {
+            let had_turn = !left.is_over(out);
             if !self.repair(at, now, out, left) || !self.replay(at, now, out, left) {
+                self.creditor = at.saturating_add(had_turn.into());
                 return false;
             }
         }
