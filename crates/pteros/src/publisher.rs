@@ -161,14 +161,12 @@ impl<T: Message> Publisher<T> {
     /// # Errors
     /// See [`PublishError`]; nothing was sent then.
     pub fn publish(&self, message: &T) -> Result<(), PublishError> {
-        self.send(
+        self.check(message)?;
+        self.raw.send(&mut Borrowed {
             message,
-            &mut Borrowed {
-                message,
-                shared: None,
-                payload: self.raw.payload(),
-            },
-        )
+            shared: None,
+            payload: self.raw.payload(),
+        })
     }
 
     /// As [`Publisher::publish`], with a source time of the caller's: of a
@@ -201,16 +199,11 @@ impl<T: Message> Publisher<T> {
     /// # Errors
     /// See [`PublishError`]; nothing was sent then.
     pub fn publish_arc(&self, message: Arc<T>) -> Result<(), PublishError> {
-        let mut outgoing = Shared {
-            message: message.clone(),
+        self.check(&message)?;
+        self.raw.send(&mut Shared {
+            message,
             payload: self.raw.payload(),
-        };
-        self.send(&message, &mut outgoing)
-    }
-
-    fn send(&self, message: &T, outgoing: &mut dyn Outgoing) -> Result<(), PublishError> {
-        self.check(message)?;
-        self.raw.send(outgoing)
+        })
     }
 
     fn check(&self, message: &T) -> Result<(), PublishError> {

@@ -1,8 +1,10 @@
 //! When which machine wants to be called again.
 //!
-//! A heap of instants with one live entry per machine. Scheduling earlier
-//! pushes a second entry; the stale one is skipped when it surfaces. Bounded
-//! by two entries per machine and compacted beyond that.
+//! A heap of instants with one live entry per machine. A deadline that moves on,
+//! as with each message, leaves its entry where it is: when that surfaces it is
+//! put back for the later instant. One that moves closer gets a second entry;
+//! the stale one is skipped when it surfaces. Bounded by some entries per
+//! machine and compacted beyond that.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -38,7 +40,16 @@ pub struct Deadlines {
 #[derive(Default)]
 struct Table {
     heap: BinaryHeap<Reverse<(Instant, Machine)>>,
-    live: BTreeMap<Machine, Instant>,
+    live: BTreeMap<Machine, Live>,
+}
+
+/// One machine's deadline.
+#[derive(Clone, Copy)]
+struct Live {
+    /// [`Instant::FAR_FUTURE`]: it has none now.
+    at: Instant,
+    /// Of its entry in the heap; never later than `at`.
+    entry: Instant,
 }
 
 impl Deadlines {
@@ -60,15 +71,20 @@ impl Deadlines {
     /// Returns whether this is now the earliest deadline of all.
     pub fn schedule(&self, machine: Machine, at: Option<Instant>) -> bool {
         let mut table = self.table.lock();
-        let Some(at) = at else {
-            table.live.remove(&machine);
-            return false;
-        };
-        let live = table.live.get(&machine);
-        if live == Some(&at) || (live.is_some() && fault!("earlier-deadline-ignored")) {
+        let at = at.unwrap_or(Instant::FAR_FUTURE);
+        if let Some(live) = table.live.get_mut(&machine) {
+            if live.at != Instant::FAR_FUTURE && fault!("earlier-deadline-ignored") {
+                return false;
+            }
+            live.at = at;
+            if at >= live.entry {
+                return false;
+            }
+        }
+        if at == Instant::FAR_FUTURE {
             return false;
         }
-        table.live.insert(machine, at);
+        table.live.insert(machine, Live { at, entry: at });
         table.heap.push(Reverse((at, machine)));
         if table.heap.len() > 64 + 4 * table.live.len() {
             table.compact();
@@ -89,16 +105,24 @@ impl Deadlines {
     pub fn pop_due(&self, now: Instant) -> Option<Machine> {
         let mut table = self.table.lock();
         let mut due = None;
-        while let Some(Reverse((at, machine))) = table.heap.peek().copied() {
-            let live = table.live.get(&machine) == Some(&at);
-            if live && at > now {
+        while let Some(Reverse((entry, machine))) = table.heap.peek().copied() {
+            let live = table.live.get(&machine).copied();
+            let live = live.filter(|live| live.entry == entry);
+            if live.is_some_and(|live| live.at == entry) && entry > now {
                 break;
             }
             table.heap.pop();
-            if live {
-                table.live.remove(&machine);
+            let Some(Live { at, .. }) = live else {
+                continue;
+            };
+            table.live.remove(&machine);
+            if at <= now {
                 due = Some(machine);
                 break;
+            }
+            if at != Instant::FAR_FUTURE {
+                table.live.insert(machine, Live { at, entry: at });
+                table.heap.push(Reverse((at, machine)));
             }
         }
         let next = table.earliest();
@@ -109,7 +133,12 @@ impl Deadlines {
 
 impl Table {
     fn compact(&mut self) {
-        self.heap = self.live.iter().map(|(m, at)| Reverse((*at, *m))).collect();
+        self.live.retain(|_, live| live.at != Instant::FAR_FUTURE);
+        for live in self.live.values_mut() {
+            live.entry = live.at;
+        }
+        let entries = self.live.iter().map(|(m, live)| Reverse((live.at, *m)));
+        self.heap = entries.collect();
     }
 
     fn earliest(&self) -> Instant {
@@ -141,6 +170,33 @@ mod tests {
         assert_eq!(deadlines.pop_due(at(60)), None);
         assert_eq!(deadlines.next(), at(70));
         assert_eq!(deadlines.pop_due(at(70)), Some(B));
+        assert_eq!(deadlines.next(), Instant::FAR_FUTURE);
+    }
+
+    #[test]
+    fn a_deadline_that_moves_on_keeps_its_entry_and_is_met_in_its_time() {
+        let deadlines = Deadlines::new();
+        for n in 1..1_000 {
+            deadlines.schedule(A, Some(at(n)));
+        }
+        assert_eq!(deadlines.table.lock().heap.len(), 1);
+        assert_eq!(deadlines.pop_due(at(998)), None);
+        assert_eq!(deadlines.next(), at(999));
+        assert_eq!(deadlines.pop_due(at(999)), Some(A));
+        assert_eq!(deadlines.pop_due(at(9_999)), None);
+    }
+
+    #[test]
+    fn a_deadline_taken_back_is_not_met_and_may_be_set_again() {
+        let deadlines = Deadlines::new();
+        deadlines.schedule(A, Some(at(10)));
+        deadlines.schedule(A, None);
+        assert_eq!(deadlines.pop_due(at(10)), None);
+        deadlines.schedule(A, Some(at(30)));
+        deadlines.schedule(A, None);
+        deadlines.schedule(A, Some(at(20)));
+        assert_eq!(deadlines.pop_due(at(25)), Some(A));
+        assert_eq!(deadlines.pop_due(at(99)), None);
         assert_eq!(deadlines.next(), Instant::FAR_FUTURE);
     }
 

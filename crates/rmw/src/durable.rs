@@ -266,7 +266,6 @@ impl WriterEndpoint {
             reception: wall,
             sequence: sequence.0,
             publisher: self.guid(),
-            original: Some(restored.original),
             path: Path::IntraProcess,
         };
         let keyed = sample.key_hash.map(|key| {
@@ -279,6 +278,7 @@ impl WriterEndpoint {
         let body = Body::Serialized(sample.payload);
         let mut item = self.item(now, body, meta, keyed.as_ref());
         item.expires_at = restored.expires_at;
+        item.original = Some(Box::new(restored.original));
         state.latched.push_or_drop_oldest(item);
     }
 }

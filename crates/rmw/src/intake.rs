@@ -27,6 +27,8 @@ pub(crate) struct Intake {
     /// Since a publisher matched whose samples outlive it.
     pub(crate) originals: Option<Box<Originals>>,
     separation: Option<Separation>,
+    /// Samples that came past all judges.
+    pub(crate) received: u64,
     /// Coherent sets, and the order within publishers.
     pub(crate) sets: Option<Box<Sets>>,
 }
@@ -65,6 +67,7 @@ impl Intake {
             instances: None,
             originals: None,
             separation: Separation::new(qos),
+            received: 0,
             sets: None,
         }
         .with_room_for_sets(qos, (depth, depth))
@@ -179,8 +182,8 @@ impl Intake {
 
     /// As [`Intake::is_repeated`], of a sample of this process.
     pub(crate) fn is_repeated_item(&mut self, item: &Item) -> bool {
-        let meta = &item.meta;
-        self.is_repeated(meta.publisher, meta.sequence, meta.original)
+        let (meta, original) = (&item.meta, item.original.as_deref().copied());
+        self.is_repeated(meta.publisher, meta.sequence, original)
     }
 
     /// Takes in a sample; KEEP_LAST makes room for it. `alive` is asked only

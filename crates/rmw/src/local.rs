@@ -99,7 +99,7 @@ impl Core {
         let turn = writer.group.as_ref().map(|group| group.turn());
         // Under the writer's lock, so that no message falls between the
         // latched ones and the route.
-        let state = writer.state.lock();
+        let mut state = writer.state.lock();
         let filter = reader.filter.get();
         let wants = |item: &Item| state.is_wanted(item, filter.as_deref());
         // Whoever holds sets together needs to hear of what it does not want.
@@ -120,9 +120,7 @@ impl Core {
                 sets.settle(now, (reader.place(), writer.guid()), number, place)
             });
         }
-        let mut routes: Vec<_> = writer.local.load().iter().cloned().collect();
-        routes.push(route);
-        writer.local.store(Arc::new(routes));
+        state.local.push(route);
         drop(state);
         writer.events.note_matched(reader.data.guid, 1);
         reader.events.note_matched(writer.guid(), 1);
@@ -161,7 +159,8 @@ impl Core {
     /// Ends all local matches of a writer that is going.
     pub(crate) fn unmatch_local_writer(&self, now: Instant, writer: &WriterEndpoint) {
         let guid = writer.guid();
-        for route in writer.local.swap(Arc::default()).iter() {
+        let routes = std::mem::take(&mut writer.state.lock().local);
+        for route in routes {
             let reader = &route.reader;
             let mut machine = reader.machine.lock();
             machine.unmatch_writer(guid);
@@ -178,26 +177,26 @@ impl Core {
     /// Ends the match of a writer with a local reader that is going.
     pub(crate) fn unmatch_local_reader(&self, writer: &WriterEndpoint, reader: &ReaderEndpoint) {
         let guid = reader.data.guid;
-        let routes = writer.local.load();
-        if routes.iter().any(|r| r.reader.data.guid == guid) {
-            let rest = routes.iter().filter(|r| r.reader.data.guid != guid);
-            writer.local.store(Arc::new(rest.cloned().collect()));
+        let mut state = writer.state.lock();
+        let before = state.local.len();
+        state.local.retain(|route| route.reader.data.guid != guid);
+        let is_gone = state.local.len() < before;
+        drop(state);
+        if is_gone {
             writer.events.note_matched(guid, -1);
         }
     }
 
-    /// Hands a message to every reader of this context. Under the writer's
-    /// `state` lock.
+    /// Hands a message to every reader of this context.
     pub(crate) fn deliver_locally(
         &self,
         now: Instant,
         writer: &WriterEndpoint,
+        state: &mut WriterState,
         message: &mut dyn Outgoing,
-        meta: SampleMeta,
-        keyed: Option<&Keyed>,
-        mark: Option<&Mark>,
+        (meta, keyed, mark): (SampleMeta, Option<&Keyed>, Option<&Mark>),
     ) {
-        let routes = writer.local.load();
+        let routes = &state.local;
         let left_out = routes.len() > 1 && fault!("local-reader-left-out");
         let mut delivered = routes.len();
         for route in routes.iter().skip(usize::from(left_out)) {
@@ -212,7 +211,7 @@ impl Core {
                 delivered -= 1;
             }
         }
-        writer.note_delivered_locally(delivered);
+        state.delivered_locally += delivered as u64;
     }
 
     /// Tells every reader of this context that a coherent set ends here.
@@ -228,12 +227,11 @@ impl Core {
             reception: self.env.wall(),
             sequence: state.machine.next_sequence().0,
             publisher: writer.guid(),
-            original: None,
             path: Path::IntraProcess,
         };
         let mut item = writer.item(now, Body::Serialized(Bytes::new()), meta, None);
         item.mark = Some(Box::new(mark));
-        for route in writer.local.load().iter() {
+        for route in &state.local {
             self.deliver(now, writer, route, item.clone());
         }
         state.latched.push_or_drop_oldest(item);
@@ -279,7 +277,8 @@ impl Core {
 
     /// Tells local readers that a manual writer is alive.
     pub(crate) fn assert_locally(&self, now: Instant, writer: &WriterEndpoint) {
-        for route in writer.local.load().iter().filter(|route| route.watched) {
+        let state = writer.state.lock();
+        for route in state.local.iter().filter(|route| route.watched) {
             self.watch(now, writer, route);
         }
     }
@@ -294,7 +293,7 @@ impl WriterEndpoint {
         key: Option<&KeyHash>,
     ) -> bool {
         self.data.qos.history == History::KeepAll
-            && self.local.load().iter().any(|route| {
+            && self.state.lock().local.iter().any(|route| {
                 let reader = &route.reader;
                 route.reliable && reader.is_full_for(key) && reader.wants(message)
             })
@@ -314,6 +313,7 @@ impl WriterEndpoint {
             expires_at: now.after(self.data.qos.lifespan),
             instance: keyed.map(|keyed| Box::new(keyed.clone())),
             mark: None,
+            original: None,
         }
     }
 }

@@ -98,26 +98,27 @@ mod tests {
     use super::*;
     use pteros_rtps::seq::SequenceNumber;
 
-    use crate::sample::SampleMeta;
+    use crate::sample::Item;
     use crate::sample::tests::item_of;
 
     impl Originals {
-        fn admits_meta(&mut self, meta: &SampleMeta) -> bool {
-            self.admits(meta.publisher, meta.sequence, meta.original)
+        fn admits_item(&mut self, item: &Item) -> bool {
+            let original = item.original.as_deref().copied();
+            self.admits(item.meta.publisher, item.meta.sequence, original)
         }
     }
 
-    fn live(writer: u8, n: i64) -> SampleMeta {
-        item_of(writer, n).meta
+    fn live(writer: u8, n: i64) -> Item {
+        item_of(writer, n)
     }
 
     /// Sample `n` of `writer`, brought by `by` under another number.
-    fn brought(by: u8, writer: u8, n: i64) -> SampleMeta {
-        SampleMeta {
-            original: Some(SampleIdentity {
-                writer: live(writer, n).publisher,
+    fn brought(by: u8, writer: u8, n: i64) -> Item {
+        Item {
+            original: Some(Box::new(SampleIdentity {
+                writer: live(writer, n).meta.publisher,
                 sequence: SequenceNumber(n),
-            }),
+            })),
             ..live(by, n + 100)
         }
     }
@@ -125,54 +126,54 @@ mod tests {
     #[test]
     fn what_was_had_of_an_earlier_life_does_not_come_again() {
         let mut originals = Originals::default();
-        originals.note_durable(live(1, 0).publisher);
-        assert!((1..=3).all(|n| originals.admits_meta(&live(1, n))));
-        originals.forget_durable(live(1, 0).publisher);
-        originals.note_durable(live(2, 0).publisher);
+        originals.note_durable(live(1, 0).meta.publisher);
+        assert!((1..=3).all(|n| originals.admits_item(&live(1, n))));
+        originals.forget_durable(live(1, 0).meta.publisher);
+        originals.note_durable(live(2, 0).meta.publisher);
         let come: Vec<_> = (1..=5)
-            .filter(|n| originals.admits_meta(&brought(2, 1, *n)))
+            .filter(|n| originals.admits_item(&brought(2, 1, *n)))
             .collect();
         assert_eq!((come, originals.repeated), (vec![4, 5], 3));
         // Its own samples, and a third life that has both.
-        assert!(originals.admits_meta(&live(2, 1)));
-        assert!(!originals.admits_meta(&brought(3, 1, 5)));
-        assert!(!originals.admits_meta(&brought(3, 2, 1)));
-        assert!(originals.admits_meta(&brought(3, 2, 2)));
+        assert!(originals.admits_item(&live(2, 1)));
+        assert!(!originals.admits_item(&brought(3, 1, 5)));
+        assert!(!originals.admits_item(&brought(3, 2, 1)));
+        assert!(originals.admits_item(&brought(3, 2, 2)));
     }
 
     #[test]
     fn nobody_makes_a_living_writer_unheard_by_claiming_its_samples() {
         let mut originals = Originals::default();
-        originals.note_durable(live(1, 0).publisher);
-        assert!(originals.admits_meta(&live(1, 1)));
-        assert!(originals.admits_meta(&brought(9, 1, i64::MAX - 100)));
-        assert!(originals.admits_meta(&live(1, 2)));
-        assert!(!originals.admits_meta(&live(1, 2)));
+        originals.note_durable(live(1, 0).meta.publisher);
+        assert!(originals.admits_item(&live(1, 1)));
+        assert!(originals.admits_item(&brought(9, 1, i64::MAX - 100)));
+        assert!(originals.admits_item(&live(1, 2)));
+        assert!(!originals.admits_item(&live(1, 2)));
     }
 
     #[test]
     fn a_process_that_began_anew_under_its_old_name_is_heard_from_its_first_sample() {
         let mut originals = Originals::default();
-        let writer = live(1, 0).publisher;
+        let writer = live(1, 0).meta.publisher;
         originals.note_durable(writer);
-        assert!((1..=3).all(|n| originals.admits_meta(&live(1, n))));
+        assert!((1..=3).all(|n| originals.admits_item(&live(1, n))));
         originals.forget_participant(writer.prefix);
-        assert!(originals.admits_meta(&live(1, 1)));
+        assert!(originals.admits_item(&live(1, 1)));
         // Of its earlier life it brings nothing new.
-        assert!(!originals.admits_meta(&brought(1, 1, 3)));
+        assert!(!originals.admits_item(&brought(1, 1, 3)));
     }
 
     #[test]
     fn of_too_many_writers_the_one_heard_longest_ago_is_forgotten() {
         let mut originals = Originals::default();
-        assert!(originals.admits_meta(&brought(9, 1, 5)));
+        assert!(originals.admits_item(&brought(9, 1, 5)));
         for n in 0..WRITERS_MAX {
-            let mut meta = brought(9, 1, 1);
-            let original = meta.original.as_mut().unwrap();
+            let mut item = brought(9, 1, 1);
+            let original = item.original.as_mut().unwrap();
             original.writer.prefix.0[..8].copy_from_slice(&(n as u64).to_le_bytes());
-            assert!(originals.admits_meta(&meta));
+            assert!(originals.admits_item(&item));
         }
         assert_eq!(originals.had.len(), WRITERS_MAX);
-        assert!(originals.admits_meta(&brought(9, 1, 1)));
+        assert!(originals.admits_item(&brought(9, 1, 1)));
     }
 }

@@ -93,9 +93,6 @@ impl Core {
             true => self.publish_beyond(writer, message, about)?,
             false => self.publish_within(writer, message, about)?,
         };
-        if message.kind() == ChangeKind::Alive {
-            writer.note_published();
-        }
         let qos = &writer.data.qos;
         let speaks = qos.liveliness == Liveliness::ManualByParticipant && has_manual_lease(qos);
         if speaks && !fault!("publishing-proves-no-life") {
@@ -120,10 +117,15 @@ impl Core {
         let mut state = writer.state.lock();
         let mark = mark(&mut turn, &mut state);
         let meta = meta(writer, &mut state, source);
-        let now = self.env.now();
-        self.deliver_locally(now, writer, message, meta, keyed, mark.as_deref());
+        // A look at the clock costs as much as the rest of it.
+        let now = match writer.minds_time || !state.is_timeless() {
+            true => self.env.now(),
+            false => Instant::ZERO,
+        };
+        let about = (meta, keyed, mark.as_deref());
+        self.deliver_locally(now, writer, &mut state, message, about);
         state.machine.skip(now);
-        state.note_written(now, keyed);
+        state.note_written(now, message.kind(), keyed);
         end_turn(self, now, writer, turn);
         if writer.is_watched() {
             let next = state.next_timeout();
@@ -156,7 +158,8 @@ impl Core {
         let mark = mark(&mut turn, &mut state);
         let meta = meta(writer, &mut state, source);
         let now = self.env.now();
-        self.deliver_locally(now, writer, message, meta, keyed, mark.as_deref());
+        let about = (meta, keyed, mark.as_deref());
+        self.deliver_locally(now, writer, &mut state, message, about);
         let payload = serialize(writer, message);
         // KEEP_LAST overwrites: the size was checked, so it cannot fail.
         let new = change(&payload, meta.source, keyed, mark.clone());
@@ -170,7 +173,7 @@ impl Core {
             payload,
             (meta, keyed, mark),
         );
-        state.note_written(now, keyed);
+        state.note_written(now, message.kind(), keyed);
         end_turn(self, now, writer, turn);
         self.send_new(writer, state, now);
         Ok(meta.sequence)
@@ -201,10 +204,11 @@ impl Core {
             if let Some(turn) = &mut turn {
                 turn.accept(&mut state, sequence);
             }
-            self.deliver_locally(now, writer, message, meta, keyed, mark.as_deref());
+            let about = (meta, keyed, mark.as_deref());
+            self.deliver_locally(now, writer, &mut state, message, about);
             let kept = payload.clone();
             latch(&mut state, now, writer, message, kept, (meta, keyed, mark));
-            state.note_written(now, keyed);
+            state.note_written(now, message.kind(), keyed);
             end_turn(self, now, writer, turn);
             self.send_new(writer, state, now);
             accepted = Some(meta.sequence);
@@ -327,7 +331,6 @@ fn meta(writer: &WriterEndpoint, state: &mut WriterState, source: Timestamp) -> 
         reception: source,
         sequence: state.machine.next_sequence().0,
         publisher: writer.guid(),
-        original: None,
         path: Path::IntraProcess,
     }
 }

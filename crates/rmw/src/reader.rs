@@ -207,7 +207,7 @@ impl ReaderEndpoint {
         let of_sets = intake.sets.as_ref().map(|sets| sets.totals(SOLE));
         let sets = of_group.or(of_sets).unwrap_or_default();
         ReaderCounts {
-            received: self.received.load(Ordering::Relaxed),
+            received: self.received.load(Ordering::Relaxed) + intake.received,
             overwritten: totals.overwritten + sets.overwritten,
             lost: self.lost.load(Ordering::Relaxed),
             expired: totals.expired + sets.expired,
@@ -237,9 +237,10 @@ impl ReaderEndpoint {
             return;
         }
         let queued = intake.queue.push_or_drop_oldest(item);
+        intake.received += u64::from(queued);
         drop(intake);
         if queued {
-            self.note_received(1);
+            self.slot.ready();
         }
     }
 
@@ -367,7 +368,6 @@ impl ReaderEndpoint {
             reception: wall,
             sequence: 0,
             publisher: writer,
-            original: None,
             path: match writer.prefix == self.data.guid.prefix {
                 true => Path::IntraProcess,
                 false => Path::Network,
@@ -493,7 +493,6 @@ impl ReaderEndpoint {
             reception: wall,
             sequence: change.sequence.0,
             publisher: change.writer,
-            original: change.original,
             path: Path::Network,
         };
         let mut instance = None;
@@ -514,6 +513,7 @@ impl ReaderEndpoint {
             expires_at: change.expires_at,
             instance,
             mark: change.mark,
+            original: change.original.map(Box::new),
         };
         if item.is_end() && !change.key_only && !item.body_is_empty() {
             // Written and disposed of at once: a sample, then its end.

@@ -58,14 +58,12 @@ pub struct SampleMeta {
     pub sequence: i64,
     /// Who published it.
     pub publisher: Guid,
-    /// Which sample it was when it was first published, if that was in an
-    /// earlier life of the publisher.
-    pub original: Option<SampleIdentity>,
     /// How it came.
     pub path: Path,
 }
 
-/// A sample waiting to be taken.
+/// A sample waiting to be taken. Moved several times on its way: what few
+/// samples have is boxed, so that the rest moves in registers.
 #[derive(Clone)]
 pub struct Item {
     /// The message.
@@ -78,7 +76,14 @@ pub struct Item {
     pub instance: Option<Box<Keyed>>,
     /// Its coherent set and its place in its publisher.
     pub mark: Option<Box<Mark>>,
+    /// Which sample it was when it was first published, if that was in an
+    /// earlier life of the publisher.
+    pub original: Option<Box<SampleIdentity>>,
 }
+
+/// Compilers move values up to this size without calling `memcpy`, which stalls
+/// on what was just written: ten times slower.
+const _: () = assert!(size_of::<Popped>() <= 128);
 
 impl Item {
     /// Whether it is the end of an instance rather than a message; its body is
@@ -290,12 +295,12 @@ pub(crate) mod tests {
                 reception: Timestamp::from_nanos(0),
                 sequence: n,
                 publisher: GuidPrefix([writer; 12]).with(id),
-                original: None,
                 path: Path::Network,
             },
             expires_at: Instant::FAR_FUTURE,
             instance: None,
             mark: None,
+            original: None,
         }
     }
 

@@ -8,14 +8,13 @@ use std::any::{Any, TypeId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use arc_swap::ArcSwap;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use pteros_msg::cdr::DecodeError;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::ChangeKind;
 use pteros_rtps::id::Guid;
-use pteros_rtps::qos::{DestinationOrder, Durability};
+use pteros_rtps::qos::{DestinationOrder, Durability, EndpointQos};
 use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::{Instant, Timestamp};
 use pteros_rtps::writer::{Writer, WriterEvent};
@@ -100,7 +99,8 @@ pub struct WriterEndpoint {
     /// Its place at a flow controller, if it is asynchronous.
     pub(crate) place: Option<Place>,
     pub(crate) state: Mutex<WriterState>,
-    pub(crate) local: ArcSwap<Vec<LocalRoute>>,
+    /// Some policy of its own looks at the clock when a message is published.
+    pub(crate) minds_time: bool,
     remote: AtomicUsize,
     /// The publisher that it shares with others.
     pub(crate) group: Option<Arc<PublisherGroup>>,
@@ -110,13 +110,13 @@ pub struct WriterEndpoint {
     pub events: Arc<Events>,
     /// Where its samples outlive it.
     pub(crate) store: Option<Store>,
-    published: AtomicU64,
     serialized: AtomicU64,
-    delivered_locally: AtomicU64,
 }
 
 pub(crate) struct WriterState {
     pub(crate) machine: Writer,
+    /// Its readers within the context.
+    pub(crate) local: Vec<LocalRoute>,
     pub(crate) latched: Latch,
     /// The instances it writes, if its topic has a key.
     pub(crate) registry: Option<Box<Registry>>,
@@ -124,6 +124,8 @@ pub(crate) struct WriterState {
     stamped: Option<Timestamp>,
     /// The first number of the open coherent set.
     pub(crate) set: Option<SequenceNumber>,
+    pub(crate) published: u64,
+    pub(crate) delivered_locally: u64,
 }
 
 impl WriterEndpoint {
@@ -145,6 +147,10 @@ impl WriterEndpoint {
         let stamped = by_source.then_some(Timestamp::from_nanos(i64::MIN));
         // Other values are announced only: each network maps them its own way.
         let code_point = u8::try_from(data.qos.transport_priority).unwrap_or(0);
+        let minds_time = !data.qos.lifespan.is_infinite()
+            || is_watched(&data.qos)
+            || key.is_some()
+            || group.is_some();
         Self {
             data,
             sample_bytes_max,
@@ -154,20 +160,21 @@ impl WriterEndpoint {
             place: None,
             state: Mutex::new(WriterState {
                 machine,
+                local: Vec::new(),
                 latched,
                 registry,
                 stamped,
                 set: None,
+                published: 0,
+                delivered_locally: 0,
             }),
-            local: ArcSwap::default(),
+            minds_time,
             remote: AtomicUsize::new(0),
             group,
             ty: FilterableType::default(),
             events,
             store,
-            published: AtomicU64::new(0),
             serialized: AtomicU64::new(0),
-            delivered_locally: AtomicU64::new(0),
         }
     }
 
@@ -188,12 +195,13 @@ impl WriterEndpoint {
 
     /// The counters.
     pub fn counts(&self) -> WriterCounts {
-        let stats = *self.state.lock().machine.stats();
+        let state = self.state.lock();
+        let stats = state.machine.stats();
         WriterCounts {
             kept_back: stats.filtered,
-            published: self.published.load(Ordering::Relaxed),
+            published: state.published,
             serialized: self.serialized.load(Ordering::Relaxed),
-            delivered_locally: self.delivered_locally.load(Ordering::Relaxed),
+            delivered_locally: state.delivered_locally,
             replaced_unsent: stats.replaced_unsent,
         }
     }
@@ -230,19 +238,10 @@ impl WriterEndpoint {
         self.data.qos.durability != Durability::Volatile
     }
 
-    pub(crate) fn note_published(&self) {
-        self.published.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn note_delivered_locally(&self, count: usize) {
-        self.delivered_locally
-            .fetch_add(count as u64, Ordering::Relaxed);
-    }
-
     /// Whether its machine watches DEADLINE or LIVELINESS: then a write moves
     /// its next deadline even when nothing is sent.
     pub(crate) fn is_watched(&self) -> bool {
-        !self.data.qos.deadline.is_infinite() || has_manual_lease(&self.data.qos)
+        is_watched(&self.data.qos)
     }
 
     pub(crate) fn note_serialized(&self) {
@@ -284,7 +283,16 @@ impl WriterEndpoint {
     }
 }
 
+fn is_watched(qos: &EndpointQos) -> bool {
+    !qos.deadline.is_infinite() || has_manual_lease(qos)
+}
+
 impl WriterState {
+    /// Whether nobody within the process looks at the time of a message.
+    pub(crate) fn is_timeless(&self) -> bool {
+        !self.local.iter().any(LocalRoute::is_watched)
+    }
+
     /// The stamp to send. Where readers order by it, it never runs back: else
     /// a wall clock set back would silence the writer until it caught up.
     pub(crate) fn stamp(&mut self, source: Timestamp) -> Timestamp {

@@ -117,16 +117,17 @@ impl SingleThreadedExecutor {
     /// whether one ran. Zero only looks.
     pub fn spin_once(&self, timeout: Duration) -> bool {
         let core = self.context.core();
-        let until = core.env.now().after(timeout.into());
+        let mut until = None;
         loop {
-            let now = core.env.now();
-            if self.home.timers.run_one(now) {
+            if self.home.timers.run_one(self.now_for_timers()) {
                 return true;
             }
             if let Some(task) = self.home.queue.pop() {
                 task.run();
                 return true;
             }
+            let now = core.env.now();
+            let until = *until.get_or_insert_with(|| now.after(timeout.into()));
             if now >= until || core.is_shut_down() {
                 core.hand_over(&self.home.queue);
                 return false;
@@ -171,7 +172,10 @@ impl SingleThreadedExecutor {
     fn spin_while(&self, until: Instant, mut go_on: impl FnMut() -> bool) {
         let core = self.context.core();
         while !core.is_shut_down() {
-            let now = core.env.now();
+            let now = match until {
+                Instant::FAR_FUTURE => self.now_for_timers(),
+                _ => core.env.now(),
+            };
             self.round(now);
             if !go_on() || now >= until {
                 break;
@@ -180,6 +184,15 @@ impl SingleThreadedExecutor {
         }
         // We may have been chosen to drive next.
         core.hand_over(&self.home.queue);
+    }
+
+    /// The time, for which nobody asks without timers: a look at the clock costs
+    /// as much as a message.
+    fn now_for_timers(&self) -> Instant {
+        match self.home.timers.next() {
+            Instant::FAR_FUTURE => Instant::ZERO,
+            _ => self.context.core().env.now(),
+        }
     }
 
     /// Runs due timers and the tasks that are ready now, each once.

@@ -11,7 +11,7 @@ use pteros::OpenError;
 use pteros::env::{Duration, Instant, Locator, Timestamp};
 use pteros::env::{Env, Opened, Received, SocketPlan, SystemEnv, Transport};
 
-/// System calls by kind.
+/// System calls, and looks at clocks, by kind.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Calls {
     /// Datagrams sent.
@@ -22,10 +22,14 @@ pub struct Calls {
     pub waits: u64,
     /// Other threads woken.
     pub wakes: u64,
+    /// Looks at the monotonic clock, which are no system calls.
+    pub nows: u64,
+    /// Looks at the wall clock, likewise.
+    pub walls: u64,
 }
 
 #[derive(Default)]
-pub struct Counters([AtomicU64; 4]);
+pub struct Counters([AtomicU64; 6]);
 
 impl Counters {
     fn note(&self, at: usize) {
@@ -33,13 +37,15 @@ impl Counters {
     }
 
     pub fn so_far(&self) -> Calls {
-        let [sends, receives, waits, wakes] =
-            [0, 1, 2, 3].map(|at| self.0[at].load(Ordering::Relaxed));
+        let [sends, receives, waits, wakes, nows, walls] =
+            [0, 1, 2, 3, 4, 5].map(|at| self.0[at].load(Ordering::Relaxed));
         Calls {
             sends,
             receives,
             waits,
             wakes,
+            nows,
+            walls,
         }
     }
 }
@@ -61,10 +67,12 @@ impl CountingEnv {
 
 impl Env for CountingEnv {
     fn now(&self) -> Instant {
+        self.counters.note(4);
         self.system.now()
     }
 
     fn wall(&self) -> Timestamp {
+        self.counters.note(5);
         self.system.wall()
     }
 

@@ -4,6 +4,7 @@
 
 mod allocations;
 mod calls;
+mod within;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -86,43 +87,6 @@ fn until(a: &Party, b: &Party, mut done: impl FnMut() -> bool) {
         b.executor.spin_once(Duration::from_micros(500));
     }
     panic!("not within many turns");
-}
-
-#[test]
-fn within_a_process_a_message_costs_nothing_but_itself() {
-    let party = Party::new(200);
-    let heard = Heard::default();
-    let sink = heard.clone();
-    let _subscription = party
-        .node
-        .create_subscription::<Text>("t", 10, move |_| sink.note())
-        .unwrap();
-    let publisher = party.node.create_publisher::<Text>("t", 10).unwrap();
-    let message = Arc::new(Text {
-        data: "the same for all".into(),
-    });
-    let round = || {
-        publisher.publish_arc(message.clone()).unwrap();
-        assert!(party.executor.spin_once(PATIENCE));
-    };
-    (0..20).for_each(|_| round());
-
-    let (calls, (allocated, _)) = (party.calls(), so_far());
-    (0..ROUNDS).for_each(|_| round());
-    let (calls_after, (allocated_after, _)) = (party.calls(), so_far());
-    assert_eq!(allocated_after - allocated, 0, "allocations");
-    assert_eq!(calls_after, calls, "system calls");
-    assert_eq!(publisher.counts().serialized, 0);
-    heard.on_this_thread();
-
-    // An owned value: its Arc, and nothing else.
-    let (allocated, _) = so_far();
-    for _ in 0..ROUNDS {
-        publisher.publish_owned(Text::default()).unwrap();
-        assert!(party.executor.spin_once(PATIENCE));
-    }
-    assert_eq!(so_far().0 - allocated, ROUNDS);
-    assert_eq!(heard.count() as u64, 20 + 2 * ROUNDS);
 }
 
 #[test]
@@ -239,6 +203,8 @@ fn sum(total: Calls, before: Calls, after: Calls) -> Calls {
         receives: total.receives + after.receives - before.receives,
         waits: total.waits + after.waits - before.waits,
         wakes: total.wakes + after.wakes - before.wakes,
+        nows: total.nows + after.nows - before.nows,
+        walls: total.walls + after.walls - before.walls,
     }
 }
 

@@ -318,6 +318,7 @@ impl Instances {
                 key: record.key.clone(),
             })),
             mark: None,
+            original: None,
         };
         if let Some(older) = record.end.replace(place) {
             self.shelf.remove(older);

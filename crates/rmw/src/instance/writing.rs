@@ -152,8 +152,9 @@ impl WriterEndpoint {
 }
 
 impl WriterState {
-    /// A change of an instance was written.
-    pub(crate) fn note_written(&mut self, now: Instant, keyed: Option<&Keyed>) {
+    /// A message, or the end of an instance, was written.
+    pub(crate) fn note_written(&mut self, now: Instant, kind: ChangeKind, keyed: Option<&Keyed>) {
+        self.published += u64::from(kind == ChangeKind::Alive);
         if let (Some(registry), Some(keyed)) = (&mut self.registry, keyed) {
             registry.note_written(now, keyed);
         }

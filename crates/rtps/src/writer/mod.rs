@@ -299,7 +299,8 @@ impl Writer {
     }
 
     /// Takes a number without sending anything: for a sample that all readers
-    /// got by another way. Counts as a write for deadline and liveliness.
+    /// got by another way. Counts as a write for deadline and liveliness; a
+    /// writer that has neither may be told any earlier time.
     pub fn skip(&mut self, now: Instant) -> SequenceNumber {
         self.note_life(now);
         self.last = self.last.next();
@@ -586,7 +587,7 @@ impl Writer {
     }
 
     fn note_alive(&mut self, now: Instant) {
-        self.clock = now;
+        self.clock = self.clock.max(now);
         self.lease_lost = false;
         let manual = self.config.qos.liveliness != Liveliness::Automatic;
         if manual && !fault!("own-silence-unnoticed") {
