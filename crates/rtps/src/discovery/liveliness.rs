@@ -24,6 +24,8 @@ pub(crate) struct Wlp {
     period: Option<Duration>,
     next: Instant,
     manual_at: Option<Instant>,
+    /// Kinds asserted that neighbours have not been told yet.
+    asserted: [bool; 2],
 }
 
 impl Wlp {
@@ -42,6 +44,7 @@ impl Wlp {
             period: None,
             next: Instant::FAR_FUTURE,
             manual_at: None,
+            asserted: [false; 2],
         }
     }
 
@@ -71,6 +74,20 @@ impl Wlp {
         let message = ParticipantMessageData::liveliness(self.prefix, kind);
         let key = message.key_hash();
         self.channel.put(now, key, message.encode());
+        let [automatic, manual] = &mut self.asserted;
+        match kind {
+            Liveliness::Automatic => *automatic = true,
+            _ => *manual = true,
+        }
+    }
+
+    /// A kind that was asserted since the last look.
+    pub(crate) fn take_asserted(&mut self) -> Option<Liveliness> {
+        let [automatic, manual] = &mut self.asserted;
+        if core::mem::take(automatic) {
+            return Some(Liveliness::Automatic);
+        }
+        core::mem::take(manual).then_some(Liveliness::ManualByParticipant)
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant) {

@@ -127,6 +127,14 @@ impl TypeLookup {
         }
     }
 
+    /// Whether a submessage is of this service.
+    pub(crate) fn is_concerned(message: &Submessage) -> bool {
+        let ours = [EntityId::TYPE_REQUEST_WRITER, EntityId::TYPE_REPLY_WRITER];
+        message
+            .writer()
+            .is_some_and(|writer| ours.contains(&writer))
+    }
+
     /// Gives a submessage to the endpoint that it concerns; false if it
     /// concerns none.
     pub(crate) fn handle(&mut self, now: Instant, source: &Source, message: &Submessage) -> bool {

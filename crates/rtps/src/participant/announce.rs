@@ -47,13 +47,12 @@ impl Participant {
             self.stats.impersonation.tally();
             return;
         }
-        let other_id = peer.domain_id.is_some_and(|id| id != self.config.domain_id);
-        let other_tag = peer
-            .domain_tag
-            .as_deref()
-            .is_some_and(|tag| !tag.is_empty());
-        if other_id || other_tag {
+        if !self.is_in_domain(&peer) {
             self.stats.other_domain.tally();
+            return;
+        }
+        if self.is_neighbour(peer.prefix) {
+            // Meant for others; what it has to tell us it posts.
             return;
         }
         let proof = proof(from, &peer.metatraffic_unicast, &self.config.reach);
@@ -86,6 +85,13 @@ impl Participant {
         self.stats.candidates_evicted.tally_by(u64::from(evicted));
     }
 
+    /// Whether it announced our domain, and no tag.
+    pub(super) fn is_in_domain(&self, peer: &ParticipantData) -> bool {
+        let id = peer.domain_id.unwrap_or(self.config.domain_id);
+        let tag = peer.domain_tag.as_deref().unwrap_or_default();
+        id == self.config.domain_id && tag.is_empty()
+    }
+
     /// A participant that is spoken to announced itself again.
     fn handle_reannouncement(&mut self, now: Instant, data: ParticipantData, proof: Proof) {
         let prefix = data.prefix;
@@ -101,7 +107,7 @@ impl Participant {
     }
 
     /// Takes over what a participant says of itself now.
-    fn renew(&mut self, now: Instant, data: Arc<ParticipantData>, proof: Proof) {
+    pub(super) fn renew(&mut self, now: Instant, data: Arc<ParticipantData>, proof: Proof) {
         let prefix = data.prefix;
         self.grant_lease(now, &data);
         self.peers.update(prefix, data.clone(), proof);

@@ -37,6 +37,10 @@ pub struct ParticipantConfig {
     pub entity_name: Option<String>,
     /// PID_PROPERTY_LIST, sent as it is.
     pub properties: Vec<(String, String)>,
+    /// Whether somebody carries our [`Notice`](super::Notice)s to neighbours.
+    pub posts_notices: bool,
+    /// Topics whose endpoints neighbours are not told of.
+    pub unposted_topics: Vec<String>,
     /// Bounds of what peers can make us keep.
     pub limits: ParticipantLimits,
 }
@@ -59,6 +63,8 @@ impl ParticipantConfig {
             user_data: Vec::new(),
             entity_name: None,
             properties: Vec::new(),
+            posts_notices: false,
+            unposted_topics: Vec::new(),
             limits: ParticipantLimits::default(),
         }
     }

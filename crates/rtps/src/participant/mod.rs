@@ -20,12 +20,14 @@ mod candidate;
 mod config;
 mod endpoints;
 mod event;
+mod neighbour;
 mod pairing;
 mod peer;
 mod tombstone;
 
 pub use config::{ParticipantConfig, ParticipantLimits, ParticipantStats};
 pub use event::{LostReason, ParticipantEvent};
+pub use neighbour::{Notice, Notices};
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -52,6 +54,7 @@ use pteros_msg::typeobject::TypeObjects;
 
 use candidate::Candidates;
 use endpoints::Endpoints;
+use neighbour::Postbox;
 use peer::Peers;
 use tombstone::Tombstones;
 
@@ -73,6 +76,7 @@ pub struct Participant {
     remotes: Endpoints,
     pairs: Pairs,
     events: VecDeque<ParticipantEvent>,
+    postbox: Postbox,
     stats: ParticipantStats,
 }
 
@@ -94,6 +98,7 @@ impl Participant {
             remotes: Endpoints::default(),
             pairs: Pairs::default(),
             events: VecDeque::new(),
+            postbox: Postbox::new(config.posts_notices),
             stats: ParticipantStats::default(),
             data,
             config,
@@ -151,8 +156,11 @@ impl Participant {
             }
         } else if self.wlp.channel.handle(now, source, message) {
             self.tell_assertions();
-        } else if self.types.handle(now, source, message) && self.types.take_news() {
-            self.events.push_back(ParticipantEvent::TypesLearned);
+        } else if TypeLookup::is_concerned(message) {
+            self.meet_for_types(now, source.prefix);
+            if self.types.handle(now, source, message) && self.types.take_news() {
+                self.events.push_back(ParticipantEvent::TypesLearned);
+            }
         }
     }
 
@@ -178,6 +186,7 @@ impl Participant {
         let silent = self.candidates.expire(now, &self.config.limits);
         self.stats.candidates_expired.tally_by(silent as u64);
         self.wlp.handle_timeout(now);
+        self.post_assertions();
         self.wlp.channel.handle_timeout(now);
         self.sedp.publications.handle_timeout(now);
         self.sedp.subscriptions.handle_timeout(now);
@@ -229,6 +238,7 @@ impl Participant {
             self.unpair_local(data.guid);
         }
         self.sedp.publish(now, &data);
+        self.post_endpoint(&data);
         self.update_automatic_lease(now);
         self.pair_local(&data);
     }
@@ -243,6 +253,7 @@ impl Participant {
     /// call again after [`ParticipantEvent::TypesLearned`], at the latest after
     /// half a second. `None`: no such endpoint.
     pub fn foreign_type(&mut self, now: Instant, remote: Guid) -> Option<ForeignType> {
+        self.meet_for_types(now, remote.prefix);
         let endpoint = self.remotes.find(remote)?;
         let peer = self.peers.data(remote.prefix)?;
         let service = spdp::TYPE_REQUEST_READER | spdp::TYPE_REPLY_WRITER;
@@ -257,6 +268,7 @@ impl Participant {
             return;
         }
         self.sedp.retract(now, guid);
+        self.postbox.post(|| Notice::Gone(guid));
         self.unpair_local(guid);
         self.update_automatic_lease(now);
     }
@@ -269,12 +281,15 @@ impl Participant {
         self.config.user_data = user_data;
         self.data = announcement(&self.config);
         self.announcer.update(now, &self.data);
+        let data = &self.data;
+        self.postbox.post(|| Notice::Participant(data.encode()));
     }
 
     /// The application asserts the liveliness of its writers whose liveliness
     /// is manual by participant. Other kinds need no call here.
     pub fn assert_liveliness(&mut self, now: Instant, kind: Liveliness) {
         self.wlp.assert(now, kind);
+        self.post_assertions();
     }
 
     fn update_automatic_lease(&mut self, now: Instant) {

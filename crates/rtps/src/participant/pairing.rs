@@ -18,7 +18,7 @@ use crate::stats::Tally;
 impl Participant {
     /// Starts speaking to a participant.
     pub(super) fn meet(&mut self, now: Instant, data: Arc<ParticipantData>, proof: Proof) {
-        let peer = Peer::new(data.clone(), proof, &self.config.reach);
+        let peer = Peer::new(data.clone(), proof, &self.config.reach, false);
         self.sedp.publications.meet(now, &data, &peer.metatraffic);
         self.sedp.subscriptions.meet(now, &data, &peer.metatraffic);
         self.wlp.channel.meet(now, &data, &peer.metatraffic);
@@ -26,6 +26,15 @@ impl Participant {
         self.types.replies.meet(now, &data, &peer.metatraffic);
         self.peers.insert(now, peer);
         // From here on its reader's acknowledgements keep what it has to hear.
+        self.tombstones.lower(data.prefix);
+        self.events
+            .push_back(ParticipantEvent::ParticipantDiscovered(data));
+    }
+
+    /// Starts to heed what a neighbour posts.
+    pub(super) fn meet_neighbour(&mut self, now: Instant, data: Arc<ParticipantData>) {
+        let peer = Peer::new(data.clone(), Proof::Plausible, &self.config.reach, true);
+        self.peers.insert(now, peer);
         self.tombstones.lower(data.prefix);
         self.events
             .push_back(ParticipantEvent::ParticipantDiscovered(data));
@@ -88,28 +97,34 @@ impl Participant {
     /// A change of a peer's SEDP arrived.
     pub(super) fn handle_news(&mut self, news: News) {
         match news {
-            News::Endpoint(data) => self.handle_endpoint(data),
-            News::Gone(guid) => {
-                if self.remotes.find(guid).is_some() {
-                    self.unpair_remote(guid);
-                    self.remotes.remove(guid);
-                    self.events.push_back(ParticipantEvent::EndpointLost(guid));
-                }
+            News::Endpoint(data) => {
+                self.handle_endpoint(data);
             }
+            News::Gone(guid) => self.end_endpoint(guid),
             News::Malformed => self.stats.malformed.tally(),
             News::Impersonation => self.stats.impersonation.tally(),
         }
     }
 
-    fn handle_endpoint(&mut self, remote: Arc<EndpointData>) {
+    /// A remote endpoint is gone.
+    pub(super) fn end_endpoint(&mut self, guid: Guid) {
+        if self.remotes.find(guid).is_some() {
+            self.unpair_remote(guid);
+            self.remotes.remove(guid);
+            self.events.push_back(ParticipantEvent::EndpointLost(guid));
+        }
+    }
+
+    /// A remote endpoint exists, or changed. False if it is not kept.
+    pub(super) fn handle_endpoint(&mut self, remote: Arc<EndpointData>) -> bool {
         let guid = remote.guid;
         let Some(peer) = self.peers.find(guid.prefix) else {
-            return;
+            return false;
         };
         let route = peer.route_to(&remote, &self.config.reach);
         let old = self.remotes.find(guid);
         if old.is_some_and(|old| **old == *remote) {
-            return;
+            return true;
         }
         let limits = &self.config.limits;
         if old.is_none()
@@ -117,7 +132,7 @@ impl Participant {
                 || self.remotes.of(guid.prefix).count() >= limits.endpoints_per_participant)
         {
             self.stats.endpoints_refused.tally();
-            return;
+            return false;
         }
         if old.is_some_and(|old| old.topic != remote.topic) {
             self.unpair_remote(guid);
@@ -135,6 +150,7 @@ impl Participant {
         for local in locals {
             self.pair(&local, &remote);
         }
+        true
     }
 
     /// Those on the same topic at the other end, ours or remote.

@@ -26,11 +26,22 @@ pub(super) struct Peer {
     pub(super) metatraffic: Route,
     /// To its user endpoints that name no address of their own.
     pub(super) user: Route,
+    /// Known by its notices; no built-in endpoint of ours speaks with it,
+    pub(super) is_neighbour: bool,
+    /// except those of the TypeLookup service, once asked.
+    pub(super) is_met_for_types: bool,
 }
 
 impl Peer {
-    pub(super) fn new(data: Arc<ParticipantData>, proof: Proof, reach: &Reach) -> Self {
+    pub(super) fn new(
+        data: Arc<ParticipantData>,
+        proof: Proof,
+        reach: &Reach,
+        is_neighbour: bool,
+    ) -> Self {
         Self {
+            is_neighbour,
+            is_met_for_types: false,
             metatraffic: route(reach, &data.metatraffic_unicast, proof),
             user: route(reach, &data.default_unicast, proof),
             data,
@@ -74,7 +85,7 @@ impl Peers {
         let namesakes = self
             .peers
             .values()
-            .filter(|other| other.data.prefix != prefix)
+            .filter(|other| other.data.prefix != prefix && !other.is_neighbour)
             .filter(|other| other.metatraffic.locators == peer.metatraffic.locators)
             .map(|other| other.data.prefix);
         for namesake in namesakes {
@@ -100,7 +111,8 @@ impl Peers {
     /// Chooses the routes of one anew; it before and after.
     pub(super) fn reroute(&mut self, prefix: GuidPrefix, reach: &Reach) -> Option<(Peer, &Peer)> {
         let peer = self.peers.get_mut(&prefix)?;
-        let after = Peer::new(peer.data.clone(), peer.proof, reach);
+        let mut after = Peer::new(peer.data.clone(), peer.proof, reach, peer.is_neighbour);
+        after.is_met_for_types = peer.is_met_for_types;
         let before = core::mem::replace(peer, after);
         Some((before, peer))
     }
@@ -112,6 +124,10 @@ impl Peers {
 
     pub(super) fn find(&self, prefix: GuidPrefix) -> Option<&Peer> {
         self.peers.get(&prefix)
+    }
+
+    pub(super) fn find_mut(&mut self, prefix: GuidPrefix) -> Option<&mut Peer> {
+        self.peers.get_mut(&prefix)
     }
 
     pub(super) fn contains(&self, prefix: GuidPrefix) -> bool {
@@ -142,8 +158,8 @@ impl Peers {
         targets: &[Locator],
     ) -> impl Iterator<Item = (GuidPrefix, &Route)> {
         let reached = |l: &Locator| targets.contains(l);
-        self.peers
-            .values()
+        let spoken_to = self.peers.values().filter(|peer| !peer.is_neighbour);
+        spoken_to
             .filter(move |peer| {
                 !peer.data.metatraffic_multicast.iter().any(reached)
                     && !peer.metatraffic.locators.iter().any(reached)
