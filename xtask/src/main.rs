@@ -12,6 +12,7 @@ mod fault_points;
 mod flood;
 mod fuzz;
 mod generate;
+mod host_peers;
 mod namespace;
 mod peers;
 mod peers_check;
@@ -36,6 +37,7 @@ fn main() -> Result<()> {
         peers_check::INSIDE_TASK => peers_check::run_inside(&rest)?,
         "bench" => exit_as(bench::run(&rest)?),
         bench::INSIDE_TASK => bench::run_inside(&rest)?,
+        bench::host::INSIDE_TASK => bench::host::run_inside(&rest)?,
         bench::loss::INSIDE_TASK => bench::loss::run_inside(&rest)?,
         bench::relay::TASK => bench::relay::run(&rest)?,
         "flood" => exit_as(flood::run(&rest)?),
@@ -45,7 +47,7 @@ fn main() -> Result<()> {
         "sim" => exit_as(sim::run(&rest)?),
         namespace::INSIDE_TASK => exit_as(namespace::run_inside(&rest)?),
         _ => bail!(
-            "usage: cargo xtask test [--no-peers] | tidy | generate [--check] | bench wire|loss [--quick] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | peers [--check] | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
+            "usage: cargo xtask test [--no-peers] | tidy | generate [--check] | bench host|wire|loss [--quick] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | peers [--check] | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
         ),
     }
     Ok(())

@@ -86,14 +86,15 @@ pub fn target_folder() -> Result<PathBuf> {
         .map_or_else(|| root.join("target"), |folder| root.join(folder)))
 }
 
-struct Workplace {
-    sources: PathBuf,
-    target: PathBuf,
-    programs: PathBuf,
+/// Where the peers' sources are and where they are built.
+pub struct Workplace {
+    pub sources: PathBuf,
+    pub target: PathBuf,
+    pub programs: PathBuf,
 }
 
 impl Workplace {
-    fn open() -> Result<Self> {
+    pub fn open() -> Result<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("..")
             .canonicalize()?;
@@ -277,7 +278,7 @@ impl Workplace {
         Ok(program)
     }
 
-    fn empty_folder(&self, name: &str) -> Result<PathBuf> {
+    pub fn empty_folder(&self, name: &str) -> Result<PathBuf> {
         let folder = self.target.join(name);
         if folder.exists() {
             fs::remove_dir_all(&folder)?;
@@ -288,7 +289,7 @@ impl Workplace {
 
     /// Whether the program is newer than each of its sources, and still runs:
     /// a distribution upgrade may have taken its library away.
-    fn is_fresh(&self, program: &Path, sources: &[&str]) -> bool {
+    pub fn is_fresh(&self, program: &Path, sources: &[&str]) -> bool {
         let changed = |path: &Path| fs::metadata(path).and_then(|m| m.modified()).ok();
         let Some(built) = changed(program) else {
             return false;
@@ -306,12 +307,12 @@ impl Workplace {
     }
 }
 
-fn need_cyclone() -> Result<()> {
+pub fn need_cyclone() -> Result<()> {
     let packages = ["cyclonedds-dev", "cyclonedds-tools", "gcc", "libc6-dev"];
     need("idlc", "/usr/include/dds/dds.h", &packages)
 }
 
-fn need_fastdds() -> Result<()> {
+pub fn need_fastdds() -> Result<()> {
     let header = "/usr/include/fastdds/dds/domain/DomainParticipant.hpp";
     need(
         "fastddsgen",
@@ -320,7 +321,7 @@ fn need_fastdds() -> Result<()> {
     )
 }
 
-fn compiler(name: &str, standard: &str, program: &Path) -> Command {
+pub fn compiler(name: &str, standard: &str, program: &Path) -> Command {
     let mut command = Command::new(name);
     command.arg(format!("-std={standard}")).args([
         "-O2",
@@ -333,7 +334,7 @@ fn compiler(name: &str, standard: &str, program: &Path) -> Command {
 }
 
 /// Makes sure that a tool and a file are there, installing packages if not.
-fn need(tool: &str, file: &str, packages: &[&str]) -> Result<()> {
+pub fn need(tool: &str, file: &str, packages: &[&str]) -> Result<()> {
     let found = || {
         let on_path = std::env::var_os("PATH").is_some_and(|path| {
             std::env::split_paths(&path).any(|folder| folder.join(tool).exists())
@@ -381,7 +382,7 @@ fn install(packages: &[&str]) -> Result<()> {
 }
 
 /// Runs to the end; on failure the error holds the last lines it printed.
-fn run_quietly(command: &mut Command) -> Result<()> {
+pub fn run_quietly(command: &mut Command) -> Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
     let outcome = command.output().with_context(|| format!("run {name}"))?;
     if outcome.status.success() {

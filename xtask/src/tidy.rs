@@ -74,6 +74,9 @@ const ARROWS: &[(&str, &[&str])] = &[
         "pteros-fuzz",
         &["pteros-msg", "pteros-interfaces", "pteros-rtps"],
     ),
+    // Programs over other stacks.
+    ("iceoryx2-host", &[]),
+    ("zenoh-host", &[]),
     (
         "xtask",
         &[

@@ -14,7 +14,7 @@ pub const NAMES: [&str; 4] = ["floor", "cyclone", "cyclone-tuned", "pteros"];
 /// fragments to match, socket buffers for one 4 MB sample, and a writer that
 /// does not stop for acknowledgements below 16 MB. The last three were chosen
 /// by trying them out at each size.
-const CYCLONE_TUNED: &str = "<General><MaxMessageSize>65500B</MaxMessageSize>\
+pub const CYCLONE_TUNED: &str = "<General><MaxMessageSize>65500B</MaxMessageSize>\
      <FragmentSize>65000B</FragmentSize></General>\
      <Internal><SocketReceiveBufferSize min=\"4MB\"/><SocketSendBufferSize min=\"4MB\"/>\
      <Watermarks><WhcHigh>16MB</WhcHigh></Watermarks></Internal>";

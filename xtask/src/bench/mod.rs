@@ -8,6 +8,7 @@
 
 mod contestant;
 mod footprint;
+pub mod host;
 mod hosts;
 pub mod loss;
 pub mod relay;
@@ -52,7 +53,8 @@ pub fn run(arguments: &[String]) -> Result<ExitStatus> {
     let flags = match arguments {
         [task, flags @ ..] if task == "wire" => flags,
         [task, flags @ ..] if task == "loss" => return loss::run(flags),
-        _ => bail!("usage: cargo xtask bench wire|loss [OPTION...]"),
+        [task, flags @ ..] if task == "host" => return host::run(flags),
+        _ => bail!("usage: cargo xtask bench host|wire|loss [OPTION...]"),
     };
     Plan::parse(flags)?;
     let folder = peers::prepare_for_bench()?;
@@ -67,10 +69,15 @@ pub fn run(arguments: &[String]) -> Result<ExitStatus> {
 }
 
 pub fn build_ours() -> Result<()> {
+    build(&["ping-pong", "pteros-cli"])
+}
+
+/// Builds packages of the workspace as users would.
+fn build(packages: &[&str]) -> Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
         .args(["build", "--release", "--quiet"])
-        .args(["--package", "ping-pong", "--package", "pteros-cli"])
+        .args(packages.iter().flat_map(|name| ["--package", name]))
         .status()
         .context("run cargo")?;
     if !status.success() {

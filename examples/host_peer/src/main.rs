@@ -1,0 +1,169 @@
+//! What `cargo xtask bench host` measures of Pteros: ping and pong, one
+//! publisher and its subscriptions, one process with both, idle nodes and nodes
+//! that find each other. The options and lines are those of the other stacks'
+//! programs (interop/README.md); which path messages took is asked of the API.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a stopwatch: reading the clock is what it is for"
+)]
+
+#[path = "../../../interop/host/host.rs"]
+mod host;
+
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use host::{Ends, Options, Stack, Traffic, crowd_ends, now_ns};
+use pteros::interfaces::std_msgs::msg::UInt8MultiArray as Payload;
+use pteros::prelude::*;
+use pteros::qos::HistoryPolicy;
+
+fn main() -> ExitCode {
+    host::main_of::<Pteros>()
+}
+
+/// One process's part of the graph and the executor that runs it.
+struct Pteros {
+    traffic: Arc<Traffic>,
+    poll: bool,
+    /// Hand the message over instead of showing it: within a process.
+    owned: bool,
+    executor: SingleThreadedExecutor,
+    publisher: Option<Publisher<Payload>>,
+    subscription: Option<Subscription<Payload>>,
+    message: Arc<Mutex<Payload>>,
+    /// Nodes and endpoints that only exist.
+    _crowd: Vec<(Node, Publisher<Payload>, Subscription<Payload>)>,
+}
+
+impl Pteros {
+    fn context() -> Result<Context, String> {
+        Context::new().map_err(|e| e.to_string())
+    }
+
+    fn with(context: &Context, options: &Options, traffic: &Arc<Traffic>) -> Self {
+        Self {
+            traffic: traffic.clone(),
+            poll: options.poll,
+            owned: options.verb == "intra",
+            executor: SingleThreadedExecutor::new(context),
+            publisher: None,
+            subscription: None,
+            message: Arc::new(Mutex::new(Payload {
+                data: (0..options.size).map(|i| (i * 31) as u8).collect(),
+                ..Payload::default()
+            })),
+            _crowd: Vec::new(),
+        }
+    }
+}
+
+fn qos(options: &Options) -> QosProfile {
+    match options.keep_all {
+        true => QosProfile {
+            history: HistoryPolicy::KeepAll,
+            max_blocking_time: Some(Duration::from_secs(10)),
+            ..QosProfile::default()
+        },
+        false => QosProfile::from(10),
+    }
+}
+
+/// Copies what is shown: the publisher keeps its message.
+fn show(
+    publisher: &Publisher<Payload>,
+    message: &Mutex<Payload>,
+    traffic: &Traffic,
+) -> Result<(), String> {
+    let mut message = message.lock().unwrap_or_else(PoisonError::into_inner);
+    traffic.fill(&mut message.data);
+    publisher.publish(&message).map_err(|e| e.to_string())
+}
+
+impl Stack for Pteros {
+    fn open(options: &Options, ends: &Ends, traffic: &Arc<Traffic>) -> Result<Self, String> {
+        if options.loan {
+            return Err("unsupported: Pteros has no loaned messages yet".into());
+        }
+        let context = Self::context()?;
+        let node = context.node("host_peer").map_err(|e| e.to_string())?;
+        let mut this = Self::with(&context, options, traffic);
+        if let Some(topic) = &ends.out {
+            let publisher = node.create_publisher::<Payload>(topic, qos(options));
+            this.publisher = Some(publisher.map_err(|e| e.to_string())?);
+        }
+        if let Some(topic) = &ends.input {
+            let (traffic, message) = (traffic.clone(), this.message.clone());
+            let publisher = this.publisher.clone();
+            let callback = move |sample: Sample<Payload>| {
+                let answer = traffic.hear(&sample.data, sample.info().path.name());
+                if let (true, Some(publisher)) = (answer, &publisher)
+                    && let Err(error) = show(publisher, &message, &traffic)
+                {
+                    eprintln!("{error}");
+                }
+            };
+            let subscription = node.create_subscription::<Payload>(topic, qos(options), callback);
+            this.subscription = Some(subscription.map_err(|e| e.to_string())?);
+        }
+        this.executor.add_node(&node);
+        Ok(this)
+    }
+
+    fn publish(&mut self) -> Result<(), String> {
+        let Some(publisher) = &self.publisher else {
+            return Err("nothing to publish with".into());
+        };
+        if !self.owned {
+            return show(publisher, &self.message, &self.traffic);
+        }
+        let shown = self.message.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut message = shown.clone();
+        drop(shown);
+        self.traffic.fill(&mut message.data);
+        publisher.publish_owned(message).map_err(|e| e.to_string())
+    }
+
+    fn wait_matched(&mut self, readers: usize, writers: usize, until: u64) -> bool {
+        let left = || Duration::from_nanos(until.saturating_sub(now_ns()));
+        let (publisher, subscription) = (&self.publisher, &self.subscription);
+        publisher
+            .as_ref()
+            .is_none_or(|p| p.wait_for_matched(readers, left()))
+            && subscription
+                .as_ref()
+                .is_none_or(|s| s.wait_for_matched(writers, left()))
+    }
+
+    fn run(&mut self, until: u64) {
+        let left = Duration::from_nanos(until.saturating_sub(now_ns()));
+        if !self.poll {
+            self.executor.spin_until(|| self.traffic.is_over(), left);
+            return;
+        }
+        while !self.traffic.is_over() && now_ns() < until {
+            self.executor.spin_once(Duration::ZERO);
+        }
+    }
+
+    fn crowd(options: &Options, traffic: &Arc<Traffic>) -> Result<Self, String> {
+        let context = Self::context()?;
+        let mut this = Self::with(&context, options, traffic);
+        for index in 0..options.nodes {
+            let ends = crowd_ends(options, index);
+            let name = format!("node{}", options.first + index);
+            let node = context.node(&name).map_err(|e| e.to_string())?;
+            let publisher = node.create_publisher::<Payload>(&ends.out.unwrap_or_default(), 10);
+            let subscription =
+                node.create_subscription::<Payload>(&ends.input.unwrap_or_default(), 10, drop);
+            this.executor.add_node(&node);
+            this._crowd.push((
+                node,
+                publisher.map_err(|e| e.to_string())?,
+                subscription.map_err(|e| e.to_string())?,
+            ));
+        }
+        Ok(this)
+    }
+}

@@ -1,0 +1,354 @@
+/* What the C and C++ contestants of `cargo xtask bench host` share: options,
+ * the traffic and its book-keeping, the lines. host.rs says the same in Rust.
+ *
+ * Plain C that also compiles as C++. A stack defines the functions declared
+ * under "the stack" and calls traffic_hear() from wherever it receives.
+ */
+#ifndef HOST_H
+#define HOST_H
+
+#include <semaphore.h>
+#include <unistd.h>
+
+#include "../peer.h"
+
+enum { SIZE_MIN = 32, HOST_UNSUPPORTED = 5 };
+enum host_verb { HOST_PING, HOST_PONG, HOST_PUB, HOST_SUB, HOST_INTRA, HOST_MEET, HOST_NODES };
+
+static const int64_t SETTLE_NS = 200000000, QUIET_NS = 3000000000, FAR = INT64_MAX;
+
+static struct host_options {
+  enum host_verb verb;
+  const char *topic;
+  size_t size;
+  long count, warmup, rate;
+  bool loan, poll, keep_all;
+  long subscribers, nodes, first, of;
+  int64_t timeout;
+} host = { HOST_PING, "host", 64, 1000, 100, 0, false, false, false, 1, 1, 0, 1, 20000000000 };
+
+static void host_parse(int argc, char **argv)
+{
+  if (argc < 2 || argc % 2)
+    fail(EXIT_USAGE, "usage: VERB [--OPTION VALUE]..., see interop/README.md");
+  host.verb = (enum host_verb)choice("verb", argv[1], "ping|pong|pub|sub|intra|meet|nodes");
+  for (int i = 2; i + 1 < argc; i += 2) {
+    const char *n = argv[i], *v = argv[i + 1];
+    if (!strcmp(n, "--topic")) host.topic = v;
+    else if (!strcmp(n, "--size")) host.size = (size_t)number(n, v);
+    else if (!strcmp(n, "--count")) host.count = (long)number(n, v);
+    else if (!strcmp(n, "--warmup")) host.warmup = (long)number(n, v);
+    else if (!strcmp(n, "--rate")) host.rate = (long)number(n, v);
+    else if (!strcmp(n, "--loan")) host.loan = choice(n, v, "no|yes") == 1;
+    else if (!strcmp(n, "--wait")) host.poll = choice(n, v, "block|poll") == 1;
+    else if (!strcmp(n, "--history")) host.keep_all = choice(n, v, "keep_last|keep_all") == 1;
+    else if (!strcmp(n, "--subscribers")) host.subscribers = (long)number(n, v);
+    else if (!strcmp(n, "--nodes")) host.nodes = (long)number(n, v);
+    else if (!strcmp(n, "--first")) host.first = (long)number(n, v);
+    else if (!strcmp(n, "--of")) host.of = (long)number(n, v);
+    else if (!strcmp(n, "--timeout")) host.timeout = seconds(number(n, v));
+    else fail(EXIT_USAGE, "%s: no such option", n);
+  }
+  if (host.size < SIZE_MIN)
+    host.size = SIZE_MIN;
+}
+
+static long host_total(void)
+{
+  return host.warmup + host.count;
+}
+
+/* Up to the moment and not in slices, which would cost CPU time. */
+static void sleep_until_exactly(int64_t moment)
+{
+  struct timespec t = { (time_t)(moment / 1000000000), (long)(moment % 1000000000) };
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+    ;
+}
+
+/* -- the stack ----------------------------------------------------------------- */
+
+/* One node with at most one writer and one reader; NULL is none. */
+static void stack_open(const char *out, const char *in);
+/* Publishes what traffic_fill() writes. */
+static void stack_publish(void);
+static void stack_matched(long *readers, long *writers);
+/* One more node of a crowd. */
+static void stack_add_node(const char *out, const char *in);
+
+/* -- traffic ------------------------------------------------------------------- */
+
+struct moment { int64_t wall, cpu; };
+
+static struct {
+  pthread_mutex_t lock;
+  sem_t changed;            /* the goal is reached, or a match changed */
+  uint64_t sent, last_seq, last_stamp, goal;
+  int64_t *took, last_at;
+  long messages, lost, torn;
+  struct moment start, end;
+  const char *path;
+} traffic;
+
+static struct moment moment_now(void)
+{
+  struct timespec t;
+  struct moment m;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  m.wall = now_ns();
+  m.cpu = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+  return m;
+}
+
+/* A message came, by that path. True: send what traffic_fill() writes, now. */
+static bool traffic_hear(const uint8_t *bytes, size_t size, const char *path)
+{
+  int64_t now = now_ns();
+  uint64_t seq = 0, stamp = 0, again = 0;
+  if (size >= SIZE_MIN) {
+    memcpy(&seq, bytes, 8);
+    memcpy(&stamp, bytes + 8, 8);
+    memcpy(&again, bytes + size - 8, 8);
+  }
+  pthread_mutex_lock(&traffic.lock);
+  if (size != host.size || seq != again) {
+    traffic.torn++;
+    pthread_mutex_unlock(&traffic.lock);
+    return false;
+  }
+  traffic.path = path;
+  if (seq > traffic.last_seq + 1)
+    traffic.lost += (long)(seq - traffic.last_seq - 1);
+  traffic.last_seq = seq;
+  traffic.last_stamp = stamp;
+  traffic.last_at = now;
+  if (seq > (uint64_t)host.warmup && traffic.messages < host.count) {
+    if (!traffic.messages)
+      traffic.start = moment_now();
+    traffic.took[traffic.messages++] = now - (int64_t)stamp;
+  }
+  if (seq == (uint64_t)host_total())
+    traffic.end = moment_now();
+  bool over = seq >= traffic.goal;
+  pthread_mutex_unlock(&traffic.lock);
+  if (over)
+    sem_post(&traffic.changed);
+  return host.verb == HOST_PONG || (host.verb == HOST_PING && !host.rate && seq < (uint64_t)host_total());
+}
+
+/* Number and stamp of the next message; a pong's are those of its ping. */
+static void traffic_fill(uint8_t *bytes)
+{
+  uint64_t seq, stamp;
+  pthread_mutex_lock(&traffic.lock);
+  if (host.verb == HOST_PONG) {
+    seq = traffic.last_seq;
+    stamp = traffic.last_stamp;
+  } else {
+    seq = ++traffic.sent;
+    stamp = (uint64_t)now_ns();
+  }
+  pthread_mutex_unlock(&traffic.lock);
+  memcpy(bytes, &seq, 8);
+  memcpy(bytes + 8, &stamp, 8);
+  memcpy(bytes + host.size - 8, &seq, 8);
+}
+
+static bool traffic_is_over(void)
+{
+  pthread_mutex_lock(&traffic.lock);
+  bool over = traffic.last_seq >= traffic.goal;
+  pthread_mutex_unlock(&traffic.lock);
+  return over;
+}
+
+static void traffic_goal(uint64_t seq)
+{
+  pthread_mutex_lock(&traffic.lock);
+  traffic.goal = seq;
+  pthread_mutex_unlock(&traffic.lock);
+}
+
+/* Sleeps until the moment or until the goal is reached. */
+static void traffic_wait(int64_t until)
+{
+  while (!traffic_is_over() && now_ns() < until) {
+    struct timespec t = { (time_t)(until / 1000000000), (long)(until % 1000000000) };
+    if (until == FAR)
+      sem_wait(&traffic.changed);
+    else
+      sem_clockwait(&traffic.changed, CLOCK_MONOTONIC, &t);
+  }
+}
+
+static double ms_between(int64_t from, int64_t to)
+{
+  return (double)(to - from) / 1e6;
+}
+
+static void traffic_report(void)
+{
+  pthread_mutex_lock(&traffic.lock);
+  long n = traffic.messages;
+  int64_t *l = traffic.took;
+  if (!traffic.end.wall) {
+    traffic.end = moment_now();
+    traffic.end.wall = traffic.last_at;
+  }
+  if (!n)
+    traffic.start = traffic.end, l[0] = 0;
+  qsort(l, (size_t)n, sizeof *l, compare_ns);
+  say("took count=%ld min=%.3f p50=%.3f p95=%.3f p99=%.3f max=%.3f lost=%ld torn=%ld wall_ms=%.3f cpu_ms=%.3f path=%s", n,
+      l[0] / 1e3, l[n / 2] / 1e3, l[n * 95 / 100] / 1e3, l[n * 99 / 100] / 1e3, l[n ? n - 1 : 0] / 1e3,
+      traffic.lost + host_total() - (long)traffic.last_seq, traffic.torn,
+      ms_between(traffic.start.wall, traffic.end.wall), ms_between(traffic.start.cpu, traffic.end.cpu), traffic.path);
+  pthread_mutex_unlock(&traffic.lock);
+}
+
+/* -- verbs --------------------------------------------------------------------- */
+
+static const char *host_topic(const char *end, long index)
+{
+  char *name = (char *)malloc(256);
+  if (index < 0)
+    snprintf(name, 256, "%s_%s", host.topic, end);
+  else
+    snprintf(name, 256, "%s_%s%ld", host.topic, end, index % (host.of > 0 ? host.of : 1));
+  return name;
+}
+
+static void host_wait_matched(long readers, long writers, int64_t until)
+{
+  long r, w;
+  for (;;) {
+    stack_matched(&r, &w);
+    if (r >= readers && w >= writers)
+      return;
+    if (now_ns() >= until)
+      fail(EXIT_TIME, "matched %ld of %ld readers and %ld of %ld writers in time", r, readers, w, writers);
+    struct timespec t = { (time_t)(until / 1000000000), (long)(until % 1000000000) };
+    sem_clockwait(&traffic.changed, CLOCK_MONOTONIC, &t);
+  }
+}
+
+static void host_ping(int64_t until)
+{
+  traffic_wait(now_ns() + SETTLE_NS);
+  traffic_goal((uint64_t)host_total());
+  if (!host.rate) {
+    stack_publish();
+  } else {
+    int64_t start = now_ns();
+    for (long i = 0; i < host_total(); i++) {
+      sleep_until_exactly(start + i * 1000000000 / host.rate);
+      stack_publish();
+    }
+  }
+  traffic_wait(until);
+  traffic_report();
+}
+
+static void host_pub(void)
+{
+  traffic_wait(now_ns() + SETTLE_NS);
+  int64_t begin = now_ns();
+  struct moment start = moment_now();
+  for (long i = 0; i < host_total(); i++) {
+    if (i == host.warmup)
+      start = moment_now();
+    if (host.rate)
+      sleep_until_exactly(begin + i * 1000000000 / host.rate);
+    stack_publish();
+  }
+  struct moment end = moment_now();
+  say("sent count=%ld wall_ms=%.3f cpu_ms=%.3f", host.count, ms_between(start.wall, end.wall),
+      ms_between(start.cpu, end.cpu));
+}
+
+static void host_sub(void)
+{
+  uint64_t before = 0, heard = 0;
+  traffic_goal((uint64_t)host_total());
+  do {
+    before = heard;
+    traffic_wait(now_ns() + QUIET_NS);
+    pthread_mutex_lock(&traffic.lock);
+    heard = traffic.last_seq;
+    pthread_mutex_unlock(&traffic.lock);
+  } while (!traffic_is_over() && !(heard && heard == before));
+  traffic_report();
+}
+
+static void host_intra(int64_t until)
+{
+  traffic_wait(now_ns() + SETTLE_NS);
+  for (long i = 1; i <= host_total(); i++) {
+    traffic_goal((uint64_t)i);
+    stack_publish();
+    traffic_wait(until);
+    if (!traffic_is_over())
+      fail(EXIT_TIME, "message %ld did not come", i);
+  }
+  traffic_report();
+}
+
+static int host_main(int argc, char **argv)
+{
+  host_parse(argc, argv);
+  traffic.took = (int64_t *)calloc((size_t)host.count + 1, sizeof *traffic.took);
+  pthread_mutex_init(&traffic.lock, NULL);
+  sem_init(&traffic.changed, 0, 0);
+  traffic.goal = UINT64_MAX;
+  traffic.path = "none";
+  int64_t until = now_ns() + host.timeout;
+  switch (host.verb) {
+  case HOST_PING:
+    stack_open(host_topic("ping", -1), host_topic("pong", -1));
+    say("ready");
+    host_wait_matched(1, 1, until);
+    host_ping(until);
+    return EXIT_OK;
+  case HOST_PONG:
+    traffic_goal((uint64_t)host_total());
+    stack_open(host_topic("pong", -1), host_topic("ping", -1));
+    say("ready");
+    traffic_wait(FAR);
+    traffic_report();
+    break;
+  case HOST_PUB:
+    stack_open(host_topic("flow", -1), NULL);
+    say("ready");
+    host_wait_matched(host.subscribers, 0, until);
+    host_pub();
+    break;
+  case HOST_SUB:
+    stack_open(NULL, host_topic("flow", -1));
+    say("ready");
+    host_sub();
+    break;
+  case HOST_INTRA:
+    stack_open(host_topic("flow", -1), host_topic("flow", -1));
+    say("ready");
+    host_wait_matched(host.subscribers, 1, until);
+    host_intra(until);
+    return EXIT_OK;
+  case HOST_MEET:
+    stack_open(host_topic("flow", -1), host_topic("flow", -1));
+    say("ready");
+    host_wait_matched(host.of, host.of, until);
+    say("met at=%lld", (long long)now_ns());
+    break;
+  case HOST_NODES:
+    for (long i = 0; i < host.nodes; i++)
+      stack_add_node(host_topic("node", host.first + i), host_topic("node", host.first + i + 1));
+    say("ready");
+    break;
+  default:
+    break;
+  }
+  /* The other side may still need a repair; whoever started us ends us. */
+  for (;;)
+    pause();
+}
+
+#endif

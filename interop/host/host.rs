@@ -1,0 +1,459 @@
+//! What the Rust contestants of `cargo xtask bench host` share: options, the
+//! traffic and its book-keeping, the lines they print. No stack in here; each
+//! one implements [`Stack`]. `host.h` says the same in C, README.md in words.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a stopwatch that reports on standard output"
+)]
+#![allow(missing_docs, reason = "part of a program, included by path")]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Sequence number, then the moment of sending, at the begin of each payload;
+/// the number again at its end, so that a torn one is noticed.
+pub const SIZE_MIN: usize = 32;
+
+/// Between the match and the first message: the other side may match later.
+const SETTLE: u64 = 200_000_000;
+
+/// A subscription that hears nothing for so long takes the rest for lost.
+const QUIET: u64 = 3_000_000_000;
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub verb: String,
+    pub topic: String,
+    pub size: usize,
+    pub count: u64,
+    pub warmup: u64,
+    /// Messages per second; 0 is as fast as possible.
+    pub rate: u64,
+    /// Written into memory that the stack lends.
+    pub loan: bool,
+    /// Look again and again instead of sleeping.
+    pub poll: bool,
+    pub keep_all: bool,
+    pub subscribers: usize,
+    pub nodes: usize,
+    pub first: usize,
+    pub of: usize,
+    pub timeout: u64,
+}
+
+impl Options {
+    fn parse() -> Result<Self, String> {
+        let usage = "usage: VERB [--OPTION VALUE]..., see interop/README.md";
+        let mut arguments = std::env::args().skip(1);
+        let mut o = Self {
+            verb: arguments.next().ok_or(usage)?,
+            topic: "host".into(),
+            size: 64,
+            count: 1000,
+            warmup: 100,
+            rate: 0,
+            loan: false,
+            poll: false,
+            keep_all: false,
+            subscribers: 1,
+            nodes: 1,
+            first: 0,
+            of: 1,
+            timeout: 20_000_000_000,
+        };
+        while let Some(name) = arguments.next() {
+            let value = arguments.next().ok_or(format!("{name} lacks a value"))?;
+            let number = || {
+                value
+                    .parse::<u64>()
+                    .map_err(|e| format!("{name} {value}: {e}"))
+            };
+            let word = |no: &str, yes: &str| match value.as_str() {
+                v if v == no => Ok(false),
+                v if v == yes => Ok(true),
+                v => Err(format!("{name} {v}: expected {no} or {yes}")),
+            };
+            match name.as_str() {
+                "--topic" => o.topic.clone_from(&value),
+                "--size" => o.size = (number()? as usize).max(SIZE_MIN),
+                "--count" => o.count = number()?.max(1),
+                "--warmup" => o.warmup = number()?,
+                "--rate" => o.rate = number()?,
+                "--loan" => o.loan = word("no", "yes")?,
+                "--wait" => o.poll = word("block", "poll")?,
+                "--history" => o.keep_all = word("keep_last", "keep_all")?,
+                "--subscribers" => o.subscribers = number()? as usize,
+                "--nodes" => o.nodes = number()? as usize,
+                "--first" => o.first = number()? as usize,
+                "--of" => o.of = number()? as usize,
+                "--timeout" => o.timeout = number()? * 1_000_000_000,
+                _ => return Err(format!("{name}: no such option; {usage}")),
+            }
+        }
+        Ok(o)
+    }
+
+    pub fn total(&self) -> u64 {
+        self.warmup + self.count
+    }
+}
+
+/// What one process publishes and what it subscribes to.
+#[derive(Clone, Debug, Default)]
+pub struct Ends {
+    pub out: Option<String>,
+    pub input: Option<String>,
+}
+
+/// What a stack must do. Moments are nanoseconds of the monotonic clock.
+pub trait Stack: Sized {
+    /// One node with at most one publisher and one subscription, which gives
+    /// each message to [`Traffic::hear`] and answers where that says so.
+    fn open(options: &Options, ends: &Ends, traffic: &Arc<Traffic>) -> Result<Self, String>;
+
+    /// Publishes what [`Traffic::fill`] writes.
+    fn publish(&mut self) -> Result<(), String>;
+
+    /// Waits until the publisher has so many readers and the subscription so
+    /// many publishers.
+    fn wait_matched(&mut self, readers: usize, writers: usize, until: u64) -> bool;
+
+    /// Receives until the moment or until [`Traffic::is_over`].
+    fn run(&mut self, until: u64);
+
+    /// `options.nodes` nodes in this process: number i, counted from
+    /// `options.first` on, publishes `node/i` and hears that of the next of `options.of`.
+    fn crowd(options: &Options, traffic: &Arc<Traffic>) -> Result<Self, String>;
+}
+
+/// The topics of a node in a crowd.
+pub fn crowd_ends(options: &Options, index: usize) -> Ends {
+    let topic = |i: usize| Some(format!("{}/node{}", options.topic, i % options.of.max(1)));
+    Ends {
+        out: topic(options.first + index),
+        input: topic(options.first + index + 1),
+    }
+}
+
+pub fn now_ns() -> u64 {
+    nanoseconds(ClockId::Monotonic)
+}
+
+fn nanoseconds(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// A stretch of time: on the clock, and of all this process's threads.
+#[derive(Clone, Copy)]
+struct Moment {
+    wall: u64,
+    cpu: u64,
+}
+
+impl Moment {
+    fn now() -> Self {
+        Self {
+            wall: now_ns(),
+            cpu: nanoseconds(ClockId::ProcessCPUTime),
+        }
+    }
+
+    fn since(self, start: Self) -> String {
+        let ms = |a: u64, b: u64| a.saturating_sub(b) as f64 / 1e6;
+        format!(
+            "wall_ms={:.3} cpu_ms={:.3}",
+            ms(self.wall, start.wall),
+            ms(self.cpu, start.cpu)
+        )
+    }
+}
+
+/// What is sent and heard; shared with the thread that receives.
+pub struct Traffic {
+    options: Options,
+    heard: AtomicU64,
+    goal: AtomicU64,
+    book: Mutex<Book>,
+}
+
+struct Book {
+    sent: u64,
+    /// Number and stamp of what was heard last.
+    last: (u64, u64),
+    took: Vec<u64>,
+    messages: u64,
+    lost: u64,
+    torn: u64,
+    start: Option<Moment>,
+    end: Option<Moment>,
+    /// When the last one came.
+    last_at: u64,
+    path: &'static str,
+}
+
+impl Traffic {
+    fn new(options: &Options) -> Arc<Self> {
+        Arc::new(Self {
+            options: options.clone(),
+            heard: AtomicU64::new(0),
+            goal: AtomicU64::new(u64::MAX),
+            book: Mutex::new(Book {
+                sent: 0,
+                last: (0, 0),
+                took: Vec::with_capacity(options.count as usize),
+                messages: 0,
+                lost: 0,
+                torn: 0,
+                start: None,
+                end: None,
+                last_at: 0,
+                path: "none",
+            }),
+        })
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A message came, by that path. True: send what `fill` writes, now.
+    pub fn hear(&self, bytes: &[u8], path: &'static str) -> bool {
+        let now = now_ns();
+        let word = |at: usize| {
+            let part = bytes.get(at..at + 8).and_then(|p| p.try_into().ok());
+            part.map_or(0, u64::from_ne_bytes)
+        };
+        let (seq, stamp) = (word(0), word(8));
+        let mut book = self.book();
+        let whole = bytes.len() == self.options.size;
+        if !whole || word(bytes.len().saturating_sub(8)) != seq {
+            book.torn += 1;
+            return false;
+        }
+        book.path = path;
+        book.lost += seq.saturating_sub(book.last.0 + 1);
+        book.last = (seq, stamp);
+        book.last_at = now;
+        if seq > self.options.warmup {
+            if book.start.is_none() {
+                book.start = Some(Moment::now());
+            }
+            book.took.push(now.saturating_sub(stamp));
+            book.messages += 1;
+        }
+        if seq == self.options.total() {
+            book.end = Some(Moment::now());
+        }
+        drop(book);
+        self.heard.store(seq, Ordering::Release);
+        match self.options.verb.as_str() {
+            "pong" => true,
+            "ping" => self.options.rate == 0 && seq < self.options.total(),
+            _ => false,
+        }
+    }
+
+    /// Number and stamp of the next message; a pong's are those of its ping.
+    /// The rest of the payload stays as it is.
+    pub fn fill(&self, bytes: &mut [u8]) {
+        let mut book = self.book();
+        let (seq, stamp) = match self.options.verb.as_str() {
+            "pong" => book.last,
+            _ => {
+                book.sent += 1;
+                (book.sent, now_ns())
+            }
+        };
+        drop(book);
+        let end = bytes.len().saturating_sub(8);
+        for (at, word) in [(0, seq), (8, stamp), (end, seq)] {
+            if let Some(part) = bytes.get_mut(at..at + 8) {
+                part.copy_from_slice(&word.to_ne_bytes());
+            }
+        }
+    }
+
+    /// Whether as many were heard as are waited for.
+    pub fn is_over(&self) -> bool {
+        self.heard.load(Ordering::Acquire) >= self.goal.load(Ordering::Relaxed)
+    }
+
+    fn wait_for(&self, seq: u64) {
+        self.goal.store(seq, Ordering::Relaxed);
+    }
+
+    fn heard(&self) -> u64 {
+        self.heard.load(Ordering::Acquire)
+    }
+
+    fn report(&self) {
+        let mut book = self.book();
+        book.took.sort_unstable();
+        let list = &book.took;
+        let at = |percent: usize| {
+            let index = (list.len() * percent / 100).min(list.len().saturating_sub(1));
+            list.get(index).map_or(f64::NAN, |ns| *ns as f64 / 1e3)
+        };
+        let end = book.end.unwrap_or(Moment {
+            wall: book.last_at,
+            ..Moment::now()
+        });
+        println!(
+            "took count={} min={:.3} p50={:.3} p95={:.3} p99={:.3} max={:.3} lost={} torn={} {} path={}",
+            book.messages,
+            at(0),
+            at(50),
+            at(95),
+            at(99),
+            at(100),
+            book.lost + self.options.total().saturating_sub(book.last.0),
+            book.torn,
+            end.since(book.start.unwrap_or(end)),
+            book.path.replace(' ', "_"),
+        );
+    }
+}
+
+/// A process's whole life with stack `S`; what it could not do is said on
+/// standard error, with exit code 5 when the stack has no such thing.
+pub fn main_of<S: Stack>() -> std::process::ExitCode {
+    let outcome = Options::parse().and_then(|options| {
+        let traffic = Traffic::new(&options);
+        run::<S>(&options, &traffic)
+    });
+    match outcome {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            let unsupported = why.starts_with("unsupported");
+            std::process::ExitCode::from(if unsupported { 5 } else { 2 })
+        }
+    }
+}
+
+fn run<S: Stack>(o: &Options, traffic: &Arc<Traffic>) -> Result<(), String> {
+    let topic = |end: &str| Some(format!("{}/{end}", o.topic));
+    let (out, input) = match o.verb.as_str() {
+        "ping" => (topic("ping"), topic("pong")),
+        "pong" => (topic("pong"), topic("ping")),
+        "pub" => (topic("flow"), None),
+        "sub" => (None, topic("flow")),
+        "intra" | "meet" => (topic("flow"), topic("flow")),
+        // A process that only exists, to compare with.
+        "nodes" if o.nodes == 0 => {
+            println!("ready");
+            loop {
+                std::thread::park();
+            }
+        }
+        "nodes" => {
+            let mut crowd = S::crowd(o, traffic)?;
+            println!("ready");
+            crowd.run(u64::MAX);
+            return Ok(());
+        }
+        other => return Err(format!("{other}: no such verb")),
+    };
+    let mut stack = S::open(o, &Ends { out, input }, traffic)?;
+    println!("ready");
+    let until = now_ns() + o.timeout;
+    let wanted = match o.verb.as_str() {
+        "ping" => Some((1, 1)),
+        "pub" => Some((o.subscribers, 0)),
+        "intra" => Some((o.subscribers, 1)),
+        "meet" => Some((o.of, o.of)),
+        _ => None,
+    };
+    if let Some((readers, writers)) = wanted
+        && !stack.wait_matched(readers, writers, until)
+    {
+        return Err(format!("not matched with {readers} and {writers} in time"));
+    }
+    match o.verb.as_str() {
+        "ping" => ping(o, traffic, &mut stack, until)?,
+        "pong" => {
+            traffic.wait_for(o.total());
+            stack.run(u64::MAX);
+            traffic.report();
+        }
+        "pub" => publish(o, &mut stack)?,
+        "sub" => listen(o, traffic, &mut stack),
+        "intra" => intra(o, traffic, &mut stack, until)?,
+        _ => println!("met at={}", now_ns()),
+    }
+    // The other side may still need a repair; whoever started us ends us.
+    if ["pong", "pub", "sub", "meet"].contains(&o.verb.as_str()) {
+        traffic.wait_for(u64::MAX);
+        stack.run(u64::MAX);
+    }
+    Ok(())
+}
+
+fn ping<S: Stack>(o: &Options, t: &Traffic, stack: &mut S, until: u64) -> Result<(), String> {
+    stack.run(now_ns() + SETTLE);
+    t.wait_for(o.total());
+    if let Some(period) = 1_000_000_000_u64.checked_div(o.rate) {
+        let start = now_ns();
+        for number in 0..o.total() {
+            t.wait_for(u64::MAX);
+            stack.run(start + number * period);
+            stack.publish()?;
+        }
+        t.wait_for(o.total());
+    } else {
+        stack.publish()?;
+    }
+    stack.run(until);
+    t.report();
+    Ok(())
+}
+
+fn publish<S: Stack>(o: &Options, stack: &mut S) -> Result<(), String> {
+    stack.run(now_ns() + SETTLE);
+    let begin = now_ns();
+    let mut start = Moment::now();
+    for number in 0..o.total() {
+        if number == o.warmup {
+            start = Moment::now();
+        }
+        if let Some(due) = (number * 1_000_000_000).checked_div(o.rate) {
+            stack.run(begin + due);
+        }
+        stack.publish()?;
+    }
+    println!("sent count={} {}", o.count, Moment::now().since(start));
+    Ok(())
+}
+
+fn listen<S: Stack>(o: &Options, t: &Traffic, stack: &mut S) {
+    t.wait_for(o.total());
+    let mut before = 0;
+    loop {
+        stack.run(now_ns() + QUIET);
+        let heard = t.heard();
+        if t.is_over() || (heard > 0 && heard == before) {
+            break;
+        }
+        before = heard;
+    }
+    t.report();
+}
+
+fn intra<S: Stack>(o: &Options, t: &Traffic, stack: &mut S, until: u64) -> Result<(), String> {
+    stack.run(now_ns() + SETTLE);
+    for number in 1..=o.total() {
+        t.wait_for(number);
+        stack.publish()?;
+        stack.run(until);
+        if !t.is_over() {
+            return Err(format!("message {number} did not come"));
+        }
+    }
+    t.report();
+    Ok(())
+}

@@ -1,0 +1,254 @@
+//! What `bench host` measures, as data: one row is one question that every
+//! contestant is asked. Adding a row is adding a line here.
+
+use crate::bench::contestant::Pinning;
+
+/// A payload and how many of them make one measurement.
+#[derive(Clone, Copy)]
+pub struct Size {
+    pub name: &'static str,
+    pub bytes: usize,
+    /// Round trips of one measurement.
+    pub trips: u64,
+    /// Messages of one measurement of goodput: about a second's worth.
+    pub flood: u64,
+}
+
+const fn size(name: &'static str, bytes: usize, trips: u64, flood: u64) -> Size {
+    Size {
+        name,
+        bytes,
+        trips,
+        flood,
+    }
+}
+
+pub const B64: Size = size("64B", 64, 4000, 200_000);
+const B256: Size = size("256B", 256, 4000, 200_000);
+const K1: Size = size("1KB", 1 << 10, 4000, 150_000);
+const K4: Size = size("4KB", 4 << 10, 4000, 100_000);
+const K64: Size = size("64KB", 64 << 10, 1000, 20_000);
+const M1: Size = size("1MB", 1 << 20, 200, 1_500);
+const M4: Size = size("4MB", 4 << 20, 60, 400);
+
+/// The sizes of latencies.
+const SIZES: [Size; 5] = [B64, K1, K64, M1, M4];
+/// The sizes whose CPU time is added up.
+const SWEEP: [Size; 5] = [B256, K4, K64, M1, M4];
+const SWEEP_QUICK: [Size; 2] = [B256, M4];
+
+/// How the receiver waits and how often messages come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Regime {
+    /// Back to back; who can poll does not sleep.
+    Saturated,
+    /// Back to back, asleep until woken.
+    Blocked,
+    /// 50 times a second, asleep until woken.
+    Idle,
+}
+
+impl Regime {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Saturated => "saturated",
+            Self::Blocked => "blocked",
+            Self::Idle => "idle",
+        }
+    }
+}
+
+/// The question of a row.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    /// What the kernel allows, without bytes to speak of.
+    Wake { how: &'static str, pinning: Pinning },
+    /// A copy in one thread.
+    Memcpy { size: Size },
+    /// Half a round trip between two processes.
+    RoundTrip {
+        size: Size,
+        regime: Regime,
+        loan: bool,
+        pinning: Pinning,
+    },
+    /// From publish to callback in one process, beside so many subscriptions
+    /// of other processes.
+    Intra { size: Size, outside: u32 },
+    /// 20 Hz to several processes.
+    FanOut { size: Size, subscribers: u32 },
+    /// As fast as possible, nothing lost.
+    Goodput {
+        size: Size,
+        subscribers: u32,
+        loan: bool,
+    },
+    /// CPU time of both ends at 50 Hz, added up over sizes.
+    Cpu {
+        sizes: &'static [Size],
+        quick: &'static [Size],
+    },
+    /// Nodes at rest, a process each or all in one.
+    Memory { nodes: u32, composed: bool },
+    /// What a process keeps of each of so many nodes in another one.
+    Growth { nodes: u32 },
+    /// Until so many processes, started at once, have all met.
+    Discovery { processes: u32 },
+}
+
+/// One question, its name for `--only`, and whether `--quick` asks it.
+pub struct Row {
+    pub name: String,
+    pub kind: Kind,
+    pub quick: bool,
+}
+
+/// All rows in their order.
+pub fn all() -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut add = |name: String, kind: Kind, quick: bool| rows.push(Row { name, kind, quick });
+    use Pinning::{None as Free, OneCpu, TwoCpus};
+    for (name, how, pinning) in [
+        ("control-futex-1cpu", "futex", OneCpu),
+        ("control-futex-2cpus", "futex", TwoCpus),
+        ("control-eventfd-1cpu", "eventfd", OneCpu),
+        ("control-eventfd-2cpus", "eventfd", TwoCpus),
+        ("control-udp-1cpu", "udp", OneCpu),
+        ("control-udp-2cpus", "udp", TwoCpus),
+        ("control-spin-2cpus", "spin", TwoCpus),
+    ] {
+        add(name.into(), Kind::Wake { how, pinning }, true);
+    }
+    for size in SIZES {
+        let name = format!("control-memcpy-{}", size.name);
+        add(name, Kind::Memcpy { size }, true);
+    }
+    for size in SIZES {
+        let quick = [64, 4 << 20].contains(&size.bytes);
+        let name = format!("intra-{}", size.name);
+        add(name, Kind::Intra { size, outside: 0 }, quick);
+    }
+    let beside = Kind::Intra {
+        size: B64,
+        outside: 1,
+    };
+    add("intra-64B-beside-1-outside".into(), beside, true);
+    inter(&mut add, &SIZES, &[false, true], Free);
+    inter(&mut add, &[B64, M1], &[false], OneCpu);
+    inter(&mut add, &[B64, M1], &[false], TwoCpus);
+    for size in [B64, K64, M4] {
+        for subscribers in [1, 5, 10] {
+            let name = format!("fanout-{}-{subscribers}subs", size.name);
+            let quick = size.bytes == M4.bytes && subscribers < 10;
+            add(name, Kind::FanOut { size, subscribers }, quick);
+        }
+    }
+    for (size, subscribers, loan) in [
+        (K1, 1, false),
+        (K64, 1, false),
+        (M1, 1, false),
+        (M4, 1, false),
+        (M4, 5, false),
+        (M4, 1, true),
+        (M4, 5, true),
+    ] {
+        let name = format!(
+            "goodput-{}-{subscribers}sub{}{}",
+            size.name,
+            if subscribers > 1 { "s" } else { "" },
+            if loan { "-loaned" } else { "" },
+        );
+        let kind = Kind::Goodput {
+            size,
+            subscribers,
+            loan,
+        };
+        add(
+            name,
+            kind,
+            subscribers == 1 && !loan && size.bytes == M4.bytes,
+        );
+    }
+    let sweep = Kind::Cpu {
+        sizes: &SWEEP,
+        quick: &SWEEP_QUICK,
+    };
+    add("cpu-50Hz-sweep".into(), sweep, true);
+    for nodes in [1, 5, 10, 20, 50] {
+        for composed in [false, true] {
+            let name = format!("nodes-{nodes}{}", if composed { "-composed" } else { "" });
+            let quick = nodes == 1 && !composed || nodes == 20;
+            if nodes > 1 || !composed {
+                add(name, Kind::Memory { nodes, composed }, quick);
+            }
+        }
+    }
+    add("nodes-growth".into(), Kind::Growth { nodes: 50 }, false);
+    for processes in [2, 20, 50, 100, 200] {
+        let name = format!("discovery-{processes}");
+        add(name, Kind::Discovery { processes }, processes == 20);
+    }
+    rows
+}
+
+/// The latencies between two processes: sizes times regimes times ways.
+fn inter(
+    add: &mut impl FnMut(String, Kind, bool),
+    sizes: &[Size],
+    loans: &[bool],
+    pinning: Pinning,
+) {
+    for &size in sizes {
+        for &loan in loans {
+            for regime in [Regime::Saturated, Regime::Blocked, Regime::Idle] {
+                let name = format!(
+                    "inter-{}-{}{}{}",
+                    size.name,
+                    regime.name(),
+                    if loan { "-loaned" } else { "" },
+                    match pinning {
+                        Pinning::None => "",
+                        Pinning::OneCpu => "-1cpu",
+                        Pinning::TwoCpus => "-2cpus",
+                    }
+                );
+                let kind = Kind::RoundTrip {
+                    size,
+                    regime,
+                    loan,
+                    pinning,
+                };
+                let small = size.bytes == B64.bytes && !loan;
+                let large = size.bytes == M4.bytes && regime == Regime::Blocked;
+                add(name, kind, pinning == Pinning::None && (small || large));
+            }
+        }
+    }
+}
+
+/// The same row with messages that are copied, where it has them loaned.
+pub fn copied_twin(name: &str) -> Option<String> {
+    name.contains("-loaned")
+        .then(|| name.replace("-loaned", ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_has_a_name_of_its_own_and_loaned_ones_have_a_twin() {
+        let rows = all();
+        let mut names: Vec<_> = rows.iter().map(|row| row.name.as_str()).collect();
+        for name in &names {
+            if let Some(twin) = copied_twin(name) {
+                assert!(names.contains(&twin.as_str()), "{name} has no {twin}");
+            }
+        }
+        names.sort_unstable();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        assert!(rows.iter().filter(|row| row.quick).count() < 40);
+    }
+}
