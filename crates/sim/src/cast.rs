@@ -66,6 +66,8 @@ pub struct Bond {
     pub late: bool,
     /// Writers: the first number written while it is.
     pub since: u64,
+    /// Readers: when it was told last.
+    pub at: u64,
 }
 
 /// A writer.
@@ -260,7 +262,9 @@ impl Cast {
         let name = format!("reader r{index}");
         let wrong = match event {
             EndpointEvent::Matched { peer, .. } => {
-                role.bonds.entry(*peer).or_default().late = self.healed;
+                let known = role.bonds.entry(*peer).or_default();
+                known.late = self.healed;
+                known.at = now;
                 bond(&mut role.bonds, 0, event, &name)
             }
             EndpointEvent::IncompatibleQos { peer, .. } => {

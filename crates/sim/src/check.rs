@@ -6,13 +6,20 @@ use std::collections::BTreeSet;
 
 use pteros_rmw::EndpointSpec;
 use pteros_rtps::id::Guid;
-use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability};
+use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability, ResourceLimits};
 
 use crate::cast::{Cast, ReaderRole, Verdict, WriterRole, is_lossless, is_reliable, verdict};
 use crate::expect::of_depth;
+use crate::plan::Fault;
 use crate::world::World;
 
 const SECOND: u64 = 1_000_000_000;
+
+/// Samples that a late joiner's queue holds where limits are tight.
+const QUEUE_TIGHT: u32 = 3;
+
+/// Samples that some late joiners want.
+const DEPTH_LATE: u32 = 4;
 
 impl World {
     /// I9: an address that never answered gets at most thrice what was sent in
@@ -233,21 +240,41 @@ impl World {
             let places = self.places();
             let live = places.iter().enumerate().filter(|(_, p)| p.life.is_some());
             let live: Vec<usize> = live.map(|(index, _)| index).collect();
-            let spec = |(topic, type_name)| EndpointSpec {
-                topic,
-                type_name,
-                qos: EndpointQos {
-                    reliability: Reliability::Reliable,
-                    durability: Durability::TransientLocal,
-                    history: History::KeepAll,
-                    ..EndpointQos::default()
-                },
-                ..EndpointSpec::default()
+            let spec = |(n, (topic, type_name)): (usize, (String, String))| {
+                let place = *live.get(n % live.len().max(1))?;
+                // Others wait until there is room; writers of the same process
+                // hand over at once what they kept.
+                let is_local = living_writers(&cast)
+                    .any(|(_, w)| w.home.place == place && w.endpoint.data.topic == topic);
+                let small = self.plan.has(Fault::Tight) && !is_local;
+                // Of several writers, nobody can say whose samples push out
+                // whose.
+                let on_topic = |w: &WriterRole| w.endpoint.data.topic == topic;
+                let is_sole = living_writers(&cast).filter(|(_, w)| on_topic(w)).count() == 1;
+                let history = match is_sole && self.script.lock().random.bool() {
+                    true => History::KeepLast(DEPTH_LATE),
+                    false => History::KeepAll,
+                };
+                let small = small && history == History::KeepAll;
+                let max_samples = small.then_some(QUEUE_TIGHT);
+                let spec = EndpointSpec {
+                    topic,
+                    type_name,
+                    qos: EndpointQos {
+                        reliability: Reliability::Reliable,
+                        durability: Durability::TransientLocal,
+                        history,
+                        resource_limits: ResourceLimits {
+                            max_samples,
+                            ..ResourceLimits::default()
+                        },
+                        ..EndpointQos::default()
+                    },
+                    ..EndpointSpec::default()
+                };
+                Some((place, spec))
             };
-            let specs = topics.into_iter().map(spec).enumerate();
-            specs
-                .filter_map(|(n, spec)| Some((*live.get(n % live.len().max(1))?, spec)))
-                .collect()
+            topics.into_iter().enumerate().filter_map(spec).collect()
         };
         let joined: Vec<usize> = wanted
             .into_iter()
@@ -262,6 +289,11 @@ impl World {
         for r in joined {
             for (w, writer) in living_writers(&cast) {
                 wrong.extend(check_history((w, writer), (r, &cast.readers[r])));
+            }
+            // What was overwritten before it came is none of its losses.
+            let lost = cast.readers[r].endpoint.counts().lost;
+            if lost > 0 {
+                wrong.push(format!("I2 late r{r} lost {lost} with nothing written"));
             }
         }
         cast.fail_all(wrong);

@@ -13,6 +13,9 @@ use crate::world::World;
 /// Longer than anything is under way, stragglers, clogs and pauses included.
 const UNDER_WAY_MAX: u64 = 6_000_000_000;
 
+/// The same where there is none of those.
+const UNDER_WAY_CALM_MAX: u64 = 200_000_000;
+
 impl ReaderRole {
     /// I3: a volatile reader gets nothing from long before it was born.
     pub(crate) fn judge_age(&self, writer: &WriterRole, w: usize, number: i64) -> Option<String> {
@@ -74,6 +77,32 @@ impl ReaderRole {
         let written = i64::try_from(writer.written).ok();
         (newest != written).then(|| {
             format!("I1 r{r}: the newest sample is {newest:?}, its only writer wrote {written:?}")
+        })
+    }
+
+    /// I2: of a steady reliable writer, only what it wrote since the match can
+    /// have been lost. What it kept from before and overwrote is history.
+    fn check_history_is_no_loss(&self, cast: &Cast, r: usize, slack: u64) -> Option<String> {
+        let writers = self.steady_writers(cast)?;
+        let [(writer, ours)] = writers[..] else {
+            return None;
+        };
+        let theirs = self.bonds.get(&writer.endpoint.guid())?;
+        let (offered, requested) = (&writer.endpoint.data.qos, &self.endpoint.data.qos);
+        if !is_reliable(offered, requested) || writer.home.place == self.home.place {
+            return None;
+        }
+        // It may have heard what the writer had told others before.
+        let before = writer.times.partition_point(|at| at + slack < theirs.at);
+        let before = ours.since.saturating_sub(1).min(before as u64);
+        let heard = self.heard_of(writer.endpoint.guid()).iter();
+        let heard = heard.filter(|n| u64::try_from(**n).is_ok_and(|n| n > before));
+        let most = writer.written.saturating_sub(before + heard.count() as u64);
+        let lost = self.endpoint.counts().lost;
+        (lost > most).then(|| {
+            format!(
+                "I2 r{r}: lost {lost} of its only writer, which wrote {most} more since the match"
+            )
         })
     }
 
@@ -145,11 +174,17 @@ impl World {
             return;
         }
         let now = self.now();
+        let delays = [Fault::Reorder, Fault::Clog, Fault::Pause];
+        let slack = match delays.iter().any(|fault| self.plan.has(*fault)) {
+            true => UNDER_WAY_MAX,
+            false => UNDER_WAY_CALM_MAX,
+        };
         let mut cast = self.cast.lock();
         let mut wrong = Vec::new();
         for (r, reader) in living_readers(&cast) {
             wrong.extend(reader.check_newest(&cast, r));
             wrong.extend(reader.check_best_effort(&cast, r));
+            wrong.extend(reader.check_history_is_no_loss(&cast, r, slack));
             wrong.extend(reader.check_alive(&cast, r));
             wrong.extend(reader.check_deadline(r, now));
             for (w, writer) in living_writers(&cast) {
@@ -171,8 +206,15 @@ impl World {
             reader.is_none_or(|r| r.endpoint.data.qos.reliability == Reliability::Reliable)
         });
         // Of two processes with one GUID, the reader may be either's.
-        (!waited_for && !cast.blurred)
-            .then(|| format!("I11 w{w}: timed out, though nobody is waited for"))
+        if !waited_for && !cast.blurred {
+            return Some(format!("I11 w{w}: timed out, though nobody is waited for"));
+        }
+        // Readers of its own process acknowledge nothing, their queues are full.
+        let mut matched = writer.bonds.iter().filter(|(_, bond)| bond.matched);
+        let place = writer.home.place;
+        let is_alone = !matched.any(|(guid, _)| cast.home(*guid).is_some_and(|h| h.place == place));
+        (is_alone && writer.endpoint.is_acknowledged())
+            .then(|| format!("I11 w{w}: timed out, though all is acknowledged"))
     }
 
     /// I6: after a write the heartbeat follows at its quickest pace.

@@ -96,6 +96,9 @@ enum Next {
     Step,
 }
 
+/// Runs of numbers that a reader may remember where limits are tight.
+const GAP_INTERVALS_TIGHT: usize = 3;
+
 impl World {
     /// A world without processes.
     pub fn new(plan: Plan, seeds: (u64, u64), trace: Trace) -> Arc<Self> {
@@ -192,10 +195,13 @@ impl World {
         let mut unique = [0; 10];
         unique[0] = place as u8 + 1;
         unique[1..5].copy_from_slice(&identity.to_le_bytes());
-        let options = CoreOptions {
+        let mut options = CoreOptions {
             lease: self.plan.lease,
             ..CoreOptions::default()
         };
+        if self.plan.has(crate::plan::Fault::Tight) {
+            options.limits.gap_intervals = GAP_INTERVALS_TIGHT;
+        }
         self.open_core(place, (host, unique), options);
         lives
     }
