@@ -61,7 +61,8 @@ impl PublisherOptions {
     /// ([`WriterCounts::replaced_unsent`] counts), KEEP_ALL waits for room, whoever
     /// reads; a lifespan ends before sending, too. A publisher that is dropped
     /// takes its unsent messages with it, with a warning;
-    /// [`Publisher::wait_for_all_acked`] waits for them.
+    /// [`Publisher::wait_for_all_acked`] waits for them. One that disposes of
+    /// its instances has two seconds to send both.
     ///
     /// ```no_run
     /// use pteros::interfaces::sensor_msgs::msg::Image;

@@ -26,6 +26,8 @@ pub enum Machine {
     Writer(EntityId),
     /// A user reader.
     Reader(EntityId),
+    /// A user writer that is gone but for its last word.
+    Departure(EntityId),
     /// A flow controller, by its place among the context's.
     Flow(usize),
 }

@@ -201,6 +201,11 @@ impl Core {
                     self.serve_writer(now, &writer);
                 }
             }
+            Machine::Departure(id) => {
+                if let Some(writer) = self.writer(id) {
+                    self.depart(now, &writer);
+                }
+            }
             Machine::Flow(controller) => self.turn_flow(now, controller),
             Machine::Reader(id) => {
                 if let Some(reader) = self.reader(id) {

@@ -12,6 +12,7 @@ pub mod config;
 pub mod content_filter;
 mod core;
 mod deadline;
+mod departure;
 mod dispatch;
 mod driver;
 mod durable;

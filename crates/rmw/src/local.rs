@@ -71,7 +71,7 @@ impl Core {
         writer: &Arc<WriterEndpoint>,
         reader: &Arc<ReaderEndpoint>,
     ) {
-        if writer.data.topic != reader.data.topic || reader.ignore_local {
+        if writer.data.topic != reader.data.topic || reader.ignore_local || writer.lingers() {
             return;
         }
         match judge(&writer.data, &reader.data) {

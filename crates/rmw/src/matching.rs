@@ -217,28 +217,6 @@ impl Core {
         Ok(reader)
     }
 
-    /// Removes a writer: peers and local readers are told. Its store is closed,
-    /// which waits for the disk.
-    pub fn remove_writer(&self, writer: &WriterEndpoint) {
-        let guid = writer.guid();
-        self.dispose_all(writer);
-        self.flush(writer);
-        let now = self.env.now();
-        if let Some(group) = &writer.group {
-            group.remove(writer);
-        }
-        let order = self.match_order.lock();
-        self.table.write().writers.remove(&guid.entity);
-        self.leave_flow(writer);
-        self.unmatch_local_writer(now, writer);
-        self.deadlines.forget(Machine::Writer(guid.entity));
-        self.participant.lock().remove_endpoint(now, guid);
-        drop(order);
-        self.serve_participant(now);
-        self.note_progress();
-        writer.close_store();
-    }
-
     /// Removes a reader: peers and local writers are told.
     pub fn remove_reader(&self, reader: &ReaderEndpoint) {
         let guid = reader.data.guid;

@@ -65,6 +65,7 @@ impl Core {
         place: &Place,
         state: MutexGuard<'_, WriterState>,
     ) {
+        self.note_arrival(now, writer, &state);
         let next = state.next_timeout();
         self.schedule(Machine::Writer(writer.guid().entity), next);
         let has_output = state.machine.has_output();
@@ -137,6 +138,7 @@ impl Core {
             let mut state = writer.state.lock();
             more = state.machine.poll_transmit_up_to(now, ONE_DATAGRAM, outbox);
             writer.collect(&mut state.machine);
+            self.note_arrival(now, writer, &state);
             // Under the lock: a later deadline must not be written over.
             let next = state.next_timeout();
             self.schedule(Machine::Writer(writer.guid().entity), next);

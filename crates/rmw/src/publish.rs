@@ -89,10 +89,14 @@ impl Core {
             false => None,
         };
         let about = (source, keyed.as_ref(), patience);
-        let sequence = match writer.leaves_process() {
-            true => self.publish_beyond(writer, message, about)?,
-            false => self.publish_within(writer, message, about)?,
+        let published = match writer.leaves_process() {
+            true => self.publish_beyond(writer, message, about),
+            false => self.publish_within(writer, message, about),
         };
+        if let (Err(_), Some(keyed)) = (&published, &keyed) {
+            writer.forget_unwritten(keyed);
+        }
+        let sequence = published?;
         let qos = &writer.data.qos;
         let speaks = qos.liveliness == Liveliness::ManualByParticipant && has_manual_lease(qos);
         if speaks && !fault!("publishing-proves-no-life") {
@@ -283,6 +287,7 @@ impl Core {
             let mut state = writer.state.lock();
             let more = state.machine.poll_transmit(now, outbox);
             writer.collect(&mut state.machine);
+            self.note_arrival(now, writer, &state);
             let next = state.next_timeout();
             self.schedule(Machine::Writer(writer.guid().entity), next);
             more

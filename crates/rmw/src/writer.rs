@@ -122,6 +122,8 @@ pub(crate) struct WriterState {
     pub(crate) registry: Option<Box<Registry>>,
     /// The last source stamp, where stamps must not run back.
     stamped: Option<Timestamp>,
+    /// It is gone for its user, see [`crate::departure`].
+    pub(crate) lingers: bool,
     /// The first number of the open coherent set.
     pub(crate) set: Option<SequenceNumber>,
     pub(crate) published: u64,
@@ -164,6 +166,7 @@ impl WriterEndpoint {
                 latched,
                 registry,
                 stamped,
+                lingers: false,
                 set: None,
                 published: 0,
                 delivered_locally: 0,
@@ -209,7 +212,11 @@ impl WriterEndpoint {
     /// Whether every reliable reader has acknowledged everything, and an
     /// asynchronous writer has sent everything to whoever reads.
     pub fn is_acknowledged(&self) -> bool {
-        let machine = &self.state.lock().machine;
+        self.has_arrived(&self.state.lock())
+    }
+
+    pub(crate) fn has_arrived(&self, state: &WriterState) -> bool {
+        let machine = &state.machine;
         machine.is_acked_by_all() && (self.place.is_none() || !machine.has_output())
     }
 

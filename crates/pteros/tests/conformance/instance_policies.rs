@@ -114,6 +114,34 @@ pub fn a_publisher_writes_no_more_instances_than_its_limit(stage: &Stage) {
     publisher.publish(&shape("green", 1)).unwrap();
 }
 
+pub fn what_was_not_published_is_no_instance(stage: &Stage) {
+    let qos = QosProfile::default()
+        .keep_all()
+        .max_blocking_time(Duration::from_millis(20))
+        .resource_limits(ResourceLimits {
+            max_samples: Some(1),
+            ..limits(Some(2), None)
+        });
+    let (publisher, subscription) = same(stage, &qos);
+    let publish = |color: &str| publisher.publish(&shape(color, 1));
+    // Until there is no room, here or there.
+    let refused = (0..10).find_map(|_| publish("red").err());
+    assert!(matches!(refused, Some(PublishError::TimedOut { .. })));
+    for color in ["blue", "green"] {
+        let refused = publish(color).unwrap_err();
+        assert!(
+            matches!(refused, PublishError::TimedOut { .. }),
+            "{refused}"
+        );
+    }
+    let unknown = publisher.unregister(&shape("blue", 0)).unwrap_err();
+    assert!(matches!(unknown, PublishError::UnknownInstance { .. }));
+    stage.until("published", || {
+        subscription.take();
+        publish("green").is_ok()
+    });
+}
+
 pub fn each_instance_has_its_own_deadline(stage: &Stage) {
     let qos = QosProfile::default().deadline(Duration::from_millis(400));
     let (publisher, subscription) = same(stage, &qos);

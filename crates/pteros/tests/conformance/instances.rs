@@ -1,11 +1,12 @@
 //! Instances of a keyed topic: their states, generations and ends (DDS 1.4
 //! §2.2.2.5.1), as they look from the subscription.
 
+use pteros::ViewState;
 use pteros::interfaces::dds_shapes::msg::ShapeType as Shape;
 use pteros::prelude::*;
-use pteros::{Change, InstanceInfo, InstanceState as State, PublishError, ViewState};
+use pteros::{Change, InstanceInfo, InstanceState as State, PublishError, PublisherOptions};
 
-use crate::stage::{PATIENCE, Stage};
+use crate::stage::{PATIENCE, SLOW, Stage};
 
 pub fn shape(color: &str, x: i32) -> Shape {
     Shape {
@@ -207,6 +208,31 @@ pub fn a_publisher_dropped_without_disposing_leaves_no_writers(stage: &Stage) {
     drop(publisher);
     let expected = [ended("red", State::NoWriters)];
     assert_eq!(seen(stage, &subscription, 1), expected);
+}
+
+pub fn an_asynchronous_publisher_disposes_of_its_instances_when_it_is_gone(stage: &Stage) {
+    let qos = QosProfile::default();
+    for (topic, qos) in [("reliable", qos.clone()), ("fleeting", qos.best_effort())] {
+        let options = PublisherOptions::new(&qos).asynchronous(SLOW);
+        let node = &stage.publishing;
+        let publisher = node.create_publisher_with(topic, options).unwrap();
+        let node = &stage.subscribing;
+        let subscription = node.create_polled_subscription(topic, &qos).unwrap();
+        assert!(publisher.wait_for_matched(1, PATIENCE));
+        stage.until("matched", || subscription.matched_count() == 1);
+        // Half a megabyte takes a tenth of a second, far longer than it lives.
+        let colors: Vec<String> = (0..1_000).map(|n| format!("{n:0100}")).collect();
+        for color in &colors {
+            publisher.publish(&shape(color, 1)).unwrap();
+        }
+        drop(publisher);
+        let expected: Vec<Seen> = colors.iter().map(|c| at(c, 1)).collect();
+        assert!(seen(stage, &subscription, 1_000) == expected);
+        let mut ends = seen(stage, &subscription, 1_000);
+        ends.sort_by(|a, b| a.0.cmp(&b.0));
+        let expected: Vec<Seen> = colors.iter().map(|c| ended(c, State::Disposed)).collect();
+        assert!(ends == expected);
+    }
 }
 
 pub fn take_passes_over_ends(stage: &Stage) {

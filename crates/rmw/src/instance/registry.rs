@@ -29,11 +29,19 @@ pub(crate) enum Refused {
 /// unregistered. At most RESOURCE_LIMITS' `max_instances`; more are refused.
 pub(crate) struct Registry {
     reader: Arc<dyn KeyReader>,
-    keys: BTreeMap<KeyHash, Bytes>,
+    keys: BTreeMap<KeyHash, Entry>,
     instances_max: usize,
     deadline: Duration,
     alarms: Alarms,
     deadlines_missed: u64,
+}
+
+struct Entry {
+    /// The serialized key.
+    key: Bytes,
+    /// Something of it was written, or it was registered expressly; otherwise it
+    /// goes with the message that is not accepted.
+    stays: bool,
 }
 
 impl Registry {
@@ -49,14 +57,15 @@ impl Registry {
         }
     }
 
-    /// The instance of a message, registered if it was not. What unregisters it
-    /// is noted by [`Registry::note_written`].
+    /// The instance of a message, registered if it was not: until
+    /// [`Registry::forget_unwritten`], or for good once [`Registry::note_written`]
+    /// or [`Registry::keep`] is told. What unregisters it is noted by the former.
     pub(crate) fn register(&mut self, message: &mut dyn Outgoing) -> Result<Keyed, Refused> {
         let reader = self.reader.clone();
         let hash = message.key_hash(&*reader).map_err(Refused::Unreadable)?;
         let kind = message.kind();
-        if let Some(key) = self.keys.get(&hash) {
-            return Ok(Keyed::new(hash, kind, key.clone()));
+        if let Some(entry) = self.keys.get(&hash) {
+            return Ok(Keyed::new(hash, kind, entry.key.clone()));
         }
         if kind.is_unregistered() {
             return Err(Refused::Unknown);
@@ -66,7 +75,11 @@ impl Registry {
             return Err(Refused::Full { max });
         }
         let key = message.key(&*reader).map_err(Refused::Unreadable)?;
-        self.keys.insert(hash, key.clone());
+        let entry = Entry {
+            key: key.clone(),
+            stays: false,
+        };
+        self.keys.insert(hash, entry);
         Ok(Keyed::new(hash, kind, key))
     }
 
@@ -78,7 +91,7 @@ impl Registry {
             self.keys.remove(&key);
         } else {
             // Another thread may have unregistered it meanwhile.
-            self.keys.entry(key).or_insert_with(|| keyed.key.clone());
+            self.keep(keyed);
         }
         let due = match keyed.kind {
             ChangeKind::Alive => now.after(self.deadline),
@@ -87,9 +100,28 @@ impl Registry {
         self.alarms.set(key, Alarm::Deadline, due);
     }
 
+    /// An instance is registered whether or not it is written.
+    pub(crate) fn keep(&mut self, keyed: &Keyed) {
+        let entry = self.keys.entry(keyed.info.key).or_insert_with(|| Entry {
+            key: keyed.key.clone(),
+            stays: true,
+        });
+        entry.stays = true;
+    }
+
+    /// A message was not accepted: its instance goes if nothing else is of it.
+    pub(crate) fn forget_unwritten(&mut self, keyed: &Keyed) {
+        let key = keyed.info.key;
+        if self.keys.get(&key).is_some_and(|entry| !entry.stays) {
+            self.keys.remove(&key);
+        }
+    }
+
     /// The serialized keys of all instances.
     pub(crate) fn all(&self) -> Vec<(KeyHash, Bytes)> {
-        self.keys.iter().map(|(k, key)| (*k, key.clone())).collect()
+        let keys = self.keys.iter();
+        keys.map(|(hash, entry)| (*hash, entry.key.clone()))
+            .collect()
     }
 
     pub(crate) fn next_timeout(&self) -> Option<Instant> {

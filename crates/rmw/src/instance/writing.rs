@@ -103,20 +103,26 @@ impl Core {
             return Err(no_key(writer));
         }
         let kind = ChangeKind::Alive;
-        writer.register(&mut End { kind, hash, key }).map(drop)
+        let keyed = writer.register(&mut End { kind, hash, key })?;
+        if let Some(registry) = &mut writer.state.lock().registry {
+            registry.keep(&keyed);
+        }
+        Ok(())
     }
 
     /// A publisher leaves: it disposes of what it wrote, if it is to. Waits for
     /// nobody: to whom there is no room the instances have no writers. What is
-    /// stored outlives its publisher, so that is not disposed of.
-    pub(crate) fn dispose_all(&self, writer: &WriterEndpoint) {
+    /// stored outlives its publisher, so that is not disposed of. Whether it
+    /// disposed of any.
+    pub(crate) fn dispose_all(&self, writer: &WriterEndpoint) -> bool {
         if !writer.is_keyed || !writer.autodisposes || writer.store.is_some() {
-            return;
+            return false;
         }
         let all = match &writer.state.lock().registry {
             Some(registry) => registry.all(),
-            None => return,
+            None => return false,
         };
+        let mut told = false;
         let source = self.env.wall();
         let kind = ChangeKind::DisposedUnregistered;
         for (hash, key) in all {
@@ -125,11 +131,20 @@ impl Core {
             if sent.is_err() {
                 break;
             }
+            told = true;
         }
+        told
     }
 }
 
 impl WriterEndpoint {
+    /// A message of an instance was not accepted.
+    pub(crate) fn forget_unwritten(&self, keyed: &Keyed) {
+        if let Some(registry) = &mut self.state.lock().registry {
+            registry.forget_unwritten(keyed);
+        }
+    }
+
     /// The instance of a message, registered if it was not.
     pub(crate) fn register(&self, message: &mut dyn Outgoing) -> Result<Keyed, PublishError> {
         let mut state = self.state.lock();
