@@ -1,25 +1,31 @@
 //! Publishers and subscriptions whose type is known at run time only.
 
-use std::any::{Any, TypeId};
+use std::any::TypeId;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use pteros_msg::cdr::DecodeError;
+use pteros_msg::cdr::{DecodeError, Representation};
 use pteros_msg::dynamic::{DynamicMessage, DynamicType};
+use pteros_msg::key::{KeyHash, KeyReader};
 use pteros_rmw::error::PublishError;
 use pteros_rmw::rtps::id::Guid;
-use pteros_rmw::sample::Body;
+use pteros_rmw::sample::{Body, SharedValue};
 use pteros_rmw::writer::{Outgoing, WriterCounts};
 
+use crate::payload::Payload;
 use crate::publisher::RawPublisher;
 use crate::qos::QosProfile;
-use crate::subscription::{Decoded, Decoder, KeyDecoder};
+use crate::subscription::{Decoded, Decoder, KeyDecoder, downcast};
 
 /// Publishes messages of a type known at run time, or bytes as they are. Cheap
 /// to clone, thread-safe; waits for room as [`Publisher`](crate::Publisher)
-/// does. Subscriptions of the same process get bytes and decode them.
+/// does.
+///
+/// Dynamic subscriptions of the same context share the publisher's value. For
+/// typed and raw ones it is serialized once, and they decode it: bytes are what
+/// they have in common.
 #[derive(Clone)]
 pub struct DynamicPublisher {
     pub(crate) raw: Arc<RawPublisher>,
@@ -27,17 +33,48 @@ pub struct DynamicPublisher {
 }
 
 impl DynamicPublisher {
-    /// Publishes a message, serialized once whoever listens.
+    /// Publishes a copy. The message is cloned once if a dynamic subscription of
+    /// this context is matched, or late joiners may come (transient local), and
+    /// serialized once if others read it.
     ///
     /// # Errors
     /// See [`PublishError`]; a message of another type is
     /// [`PublishError::Invalid`].
     pub fn publish(&self, message: &DynamicMessage) -> Result<(), PublishError> {
+        self.send(message, None)
+    }
+
+    /// Publishes a message that is given away: no copy within the process, one
+    /// allocation for its [`Arc`].
+    ///
+    /// # Errors
+    /// As [`Self::publish`]; the message is lost then.
+    pub fn publish_owned(&self, message: DynamicMessage) -> Result<(), PublishError> {
+        self.publish_arc(Arc::new(message))
+    }
+
+    /// Publishes a shared message: no copy and no allocation within the process.
+    ///
+    /// # Errors
+    /// As [`Self::publish`].
+    pub fn publish_arc(&self, message: Arc<DynamicMessage>) -> Result<(), PublishError> {
+        self.send(&message, Some(message.clone()))
+    }
+
+    fn send(
+        &self,
+        message: &DynamicMessage,
+        shared: Option<Arc<DynamicMessage>>,
+    ) -> Result<(), PublishError> {
         self.check_type(message)?;
         if let Err(error) = message.check_bounds() {
             return Err(self.invalid(error.to_string()));
         }
-        self.publish_serialized(message.to_payload(self.raw.representation()).into())
+        self.raw.send(&mut Outbound {
+            message,
+            shared,
+            payload: self.raw.payload(),
+        })
     }
 
     pub(crate) fn check_type(&self, message: &DynamicMessage) -> Result<(), PublishError> {
@@ -125,6 +162,41 @@ impl fmt::Debug for DynamicPublisher {
     }
 }
 
+struct Outbound<'m> {
+    message: &'m DynamicMessage,
+    shared: Option<Arc<DynamicMessage>>,
+    payload: Payload<'m>,
+}
+
+impl Outgoing for Outbound<'_> {
+    fn message_type(&self) -> TypeId {
+        TypeId::of::<DynamicMessage>()
+    }
+
+    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
+        let clone = || Arc::new(self.message.clone());
+        let value = self.shared.get_or_insert_with(clone);
+        Some(value.clone())
+    }
+
+    fn serialized(&mut self) -> Bytes {
+        self.payload.bytes(self.message)
+    }
+
+    fn serialized_len(&mut self) -> usize {
+        self.payload.len(self.message)
+    }
+
+    fn key_hash(&mut self, _: &dyn KeyReader) -> Result<KeyHash, DecodeError> {
+        Ok(self.message.key_hash())
+    }
+
+    fn key(&mut self, _: &dyn KeyReader) -> Result<Bytes, DecodeError> {
+        let representation = self.payload.representation();
+        Ok(self.message.key_payload(representation).into())
+    }
+}
+
 /// Bytes that are ready to go.
 struct Ready(Bytes);
 
@@ -133,7 +205,7 @@ impl Outgoing for Ready {
         TypeId::of::<Bytes>()
     }
 
-    fn shared(&mut self) -> Option<Arc<dyn Any + Send + Sync>> {
+    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
         None
     }
 
@@ -148,7 +220,19 @@ impl Outgoing for Ready {
 
 pub(crate) fn dynamic_decoder(ty: &DynamicType) -> Decoder<DynamicMessage> {
     let ty = ty.clone();
-    Box::new(move |body| DynamicMessage::from_payload(&ty, &bytes_of(body)).map(Decoded::Owned))
+    Box::new(move |body| match body {
+        Body::Serialized(bytes) => DynamicMessage::from_payload(&ty, &bytes).map(Decoded::Owned),
+        Body::Shared(value) => match downcast::<DynamicMessage>(value) {
+            Ok(message) if *message.ty() == ty => Ok(Decoded::Shared(message)),
+            // The same type to the network, here another: read as from there.
+            Ok(message) => {
+                let bytes = message.to_payload(Representation::Xcdr2);
+                DynamicMessage::from_payload(&ty, &bytes).map(Decoded::Owned)
+            }
+            // Routes are made by type, so this is our bug; not the user's.
+            Err(_) => unreachable!("a typed value reached a dynamic subscription"),
+        },
+    })
 }
 
 pub(crate) fn dynamic_key_decoder(ty: &DynamicType) -> KeyDecoder<DynamicMessage> {

@@ -394,7 +394,8 @@ impl Node {
     ) -> Result<Subscription<DynamicMessage>, CreateError> {
         let decoders = (dynamic_decoder(ty), dynamic_key_decoder(ty));
         let facts = TypeFacts::of_dynamic(ty);
-        self.subscription(topic, facts, Wants::Bytes, decoders, options)
+        let wants = Wants::Type(std::any::TypeId::of::<DynamicMessage>());
+        self.subscription(topic, facts, wants, decoders, options)
     }
 
     /// A subscription to serialized messages, which are never decoded. The

@@ -1,6 +1,6 @@
 //! Publishers: from a value to every matched subscription.
 
-use std::any::{Any, TypeId};
+use std::any::TypeId;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use pteros_rmw::flow::Pace;
 use pteros_rmw::publisher_group::PublisherGroup;
 use pteros_rmw::rtps::id::Guid;
 use pteros_rmw::rtps::time::Timestamp;
+use pteros_rmw::sample::SharedValue;
 use pteros_rmw::writer::{Outgoing, WriterCounts, WriterEndpoint};
 
 use crate::event::{EventCallback, EventTask};
@@ -156,8 +157,10 @@ impl<T: Message> Publisher<T> {
     }
 
     /// Publishes a copy. The value is cloned once if a subscription of this
-    /// context is matched, or late joiners may come (transient local), and
-    /// serialized once if it may leave the process. Blocks as the type says.
+    /// context is matched, or late joiners may come (transient local). It is
+    /// serialized, once, when a subscription of another process reads it: with
+    /// transient local that may be later, with a store it is at once. Blocks as
+    /// the type says.
     ///
     /// # Errors
     /// See [`PublishError`]; nothing was sent then.
@@ -309,7 +312,7 @@ impl RawPublisher {
         self.qos.representation.unwrap_or_default()
     }
 
-    fn payload(&self) -> Payload<'_> {
+    pub(crate) fn payload(&self) -> Payload<'_> {
         Payload::new(&self.memory, self.representation())
     }
 
@@ -386,7 +389,7 @@ impl<T: Message> Outgoing for Borrowed<'_, T> {
         TypeId::of::<T>()
     }
 
-    fn shared(&mut self) -> Option<Arc<dyn Any + Send + Sync>> {
+    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
         let value = self
             .shared
             .get_or_insert_with(|| Arc::new(self.message.clone()));
@@ -420,7 +423,7 @@ impl<T: Message> Outgoing for Shared<'_, T> {
         TypeId::of::<T>()
     }
 
-    fn shared(&mut self) -> Option<Arc<dyn Any + Send + Sync>> {
+    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
         Some(self.message.clone())
     }
 

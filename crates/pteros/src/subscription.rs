@@ -1,5 +1,6 @@
 //! Subscriptions: from the queue of samples to a callback or to `take`.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +17,7 @@ use pteros_rmw::event::EndpointEvent;
 use pteros_rmw::reader::{ReaderCounts, ReaderEndpoint};
 use pteros_rmw::ready::{ReadyQueue, Task};
 use pteros_rmw::rtps::id::Guid;
-use pteros_rmw::sample::{Body, Item};
+use pteros_rmw::sample::{Body, Item, SharedValue};
 
 use crate::error::CreateError;
 use crate::event::{EventCallback, EventTask};
@@ -486,11 +487,19 @@ pub(crate) fn typed_key_decoder<T: Message>() -> KeyDecoder<T> {
 /// The decoder of a Rust message type.
 pub(crate) fn typed_decoder<T: Message>() -> Decoder<T> {
     Box::new(|body| match body {
-        Body::Shared(value) => match value.downcast::<T>() {
+        Body::Shared(value) => match downcast::<T>(value) {
             Ok(value) => Ok(Decoded::Shared(value)),
             // Routes are made by type, so this is our bug; not the user's.
             Err(_) => unreachable!("a shared sample of another type reached a typed subscription"),
         },
         Body::Serialized(bytes) => from_payload(&bytes).map(Decoded::Owned),
     })
+}
+
+/// A shared value as what it is.
+pub(crate) fn downcast<T: Send + Sync + 'static>(
+    value: Arc<dyn SharedValue>,
+) -> Result<Arc<T>, Arc<dyn Any + Send + Sync>> {
+    let value: Arc<dyn Any + Send + Sync> = value;
+    value.downcast()
 }

@@ -17,15 +17,15 @@ use pteros_rtps::content_filter::{ContentFilter, ContentFilterProperty};
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::ChangeKind;
 use pteros_rtps::mark::MarkKind;
-use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::Instant;
+use pteros_rtps::writer::Writer;
 
 use crate::core::Core;
 use crate::error::{EndpointError, FilterProblem};
 use crate::local::LocalRoute;
 use crate::reader::ReaderEndpoint;
 use crate::sample::{Body, Item};
-use crate::writer::{Outgoing, WriterEndpoint, WriterState};
+use crate::writer::{Outgoing, WriterEndpoint};
 
 /// What is known of an endpoint's message type; made into a type only where
 /// somebody filters.
@@ -225,6 +225,19 @@ impl Core {
 }
 
 impl WriterEndpoint {
+    /// Whether a local late joiner wants a sample that is kept.
+    pub(crate) fn is_wanted(
+        &self,
+        machine: &Writer,
+        item: &Item,
+        filter: Option<&ContentFilter>,
+    ) -> bool {
+        match filter.filter(|_| item.is_data()) {
+            Some(filter) => filter.passes(&self.kept_payload(machine, item)),
+            None => true,
+        }
+    }
+
     /// A peer's filter as it is applied here; `None` if it has none, or none
     /// that can be applied.
     pub(crate) fn filter_of(&self, reader: &EndpointData) -> Option<Arc<ContentFilter>> {
@@ -235,17 +248,5 @@ impl WriterEndpoint {
             self.ty.get()?,
             self.ty.depth_max,
         )
-    }
-}
-
-impl WriterState {
-    /// Whether a local late joiner wants a sample that is kept: the protocol's
-    /// history has its bytes.
-    pub(crate) fn is_wanted(&self, item: &Item, filter: Option<&ContentFilter>) -> bool {
-        let Some(filter) = filter.filter(|_| item.is_data()) else {
-            return true;
-        };
-        let kept = self.machine.kept(SequenceNumber(item.meta.sequence));
-        kept.is_none_or(|payload| filter.passes(payload))
     }
 }

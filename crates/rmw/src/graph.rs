@@ -26,7 +26,7 @@ use crate::deadline::Machine;
 use crate::matching::EndpointSpec;
 use crate::names::node_path;
 use crate::reader::{ReaderEndpoint, Wants};
-use crate::sample::Body;
+use crate::sample::{Body, SharedValue};
 use crate::writer::{Outgoing, WriterEndpoint};
 
 /// DDS name of the topic, outside ROS's own name space.
@@ -429,7 +429,7 @@ impl Outgoing for Announcement {
         std::any::TypeId::of::<ParticipantEntitiesInfo>()
     }
 
-    fn shared(&mut self) -> Option<Arc<dyn std::any::Any + Send + Sync>> {
+    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
         None
     }
 

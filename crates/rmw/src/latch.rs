@@ -9,6 +9,7 @@ use pteros_rtps::history::ChangeKind;
 use pteros_rtps::qos::{Durability, EndpointQos, History};
 use pteros_rtps::time::Instant;
 
+use crate::reader::Wants;
 use crate::sample::{Item, KEEP_ALL_SAMPLES_DEFAULT, samples_max};
 
 /// Ends of coherent sets kept beside the samples. Full: the oldest goes.
@@ -141,6 +142,27 @@ impl Latch {
                     }
                 }
             }
+        }
+    }
+
+    /// Whether some sample is a value that a reader does not take as it is.
+    pub(crate) fn has_other_than(&self, wants: Wants) -> bool {
+        match self {
+            Self::Off => false,
+            Self::Plain { items, .. } => items.iter().any(|item| !wants.takes(&item.body)),
+            Self::Keyed { items, .. } => items.values().any(|item| !wants.takes(&item.body)),
+        }
+    }
+
+    /// The sample with that number.
+    pub(crate) fn find(&self, sequence: i64) -> Option<&Item> {
+        match self {
+            Self::Off => None,
+            Self::Plain { items, .. } => {
+                let at = items.binary_search_by_key(&sequence, |item| item.meta.sequence);
+                items.get(at.ok()?)
+            }
+            Self::Keyed { items, .. } => items.get(&sequence),
         }
     }
 

@@ -101,15 +101,23 @@ impl Core {
         // latched ones and the route.
         let mut state = writer.state.lock();
         let filter = reader.filter.get();
-        let wants = |item: &Item| state.is_wanted(item, filter.as_deref());
+        if filter.is_some() || state.latched.has_other_than(reader.wants) {
+            writer.supply(&mut state);
+        }
+        let machine = &state.machine;
+        let wants = |item: &Item| writer.is_wanted(machine, item, filter.as_deref());
         // Whoever holds sets together needs to hear of what it does not want.
         let hears_of = |item: &Item| reader.holds_samples() || wants(item);
         let kept = state.latched.for_reader(now, &reader.data.qos, hears_of);
         reader.note_inherited(kept.len());
         for item in kept {
+            let mut handed = item.clone();
+            if !reader.wants.takes(&item.body) {
+                handed.body = Body::Serialized(writer.kept_payload(machine, item));
+            }
             match wants(item) {
-                true => self.deliver(now, writer, &route, item.clone()),
-                false => self.keep_out(now, writer, &route, item.clone()),
+                true => self.deliver(now, writer, &route, handed),
+                false => self.keep_out(now, writer, &route, handed),
             }
         }
         if reader.holds_samples() {

@@ -370,7 +370,10 @@ impl Core {
                 vendor,
                 content_filter: writer.filter_of(remote),
             };
-            writer.state.lock().machine.match_reader(now, proxy);
+            let mut state = writer.state.lock();
+            writer.supply(&mut state);
+            state.machine.match_reader(now, proxy);
+            drop(state);
             writer.note_remote(1);
             self.serve_writer(now, &writer);
             writer.events.note_matched(remote.guid, 1);

@@ -31,6 +31,16 @@ thread_local! {
 /// wait for room.
 type About<'a> = (Timestamp, Option<&'a Keyed>, Duration);
 
+/// A message that may leave the process: its source time, its instance, and
+/// how many bytes it has serialized.
+type Draft<'a> = (Timestamp, Option<&'a Keyed>, usize);
+
+/// The locks of a writer that writes.
+type Held<'a> = (MutexGuard<'a, WriterState>, Option<Turn<'a>>);
+
+/// What is known of a written message.
+type Written<'a> = (SampleMeta, Option<&'a Keyed>, Option<Box<Mark>>);
+
 /// Runs `fill` on this thread's outbox and sends what it put there, until it
 /// says that nothing is left. `fill` must not publish.
 pub(crate) fn transmit(core: &Core, fill: impl FnMut(&mut Outbox) -> bool) {
@@ -138,37 +148,131 @@ impl Core {
         Ok(meta.sequence)
     }
 
-    /// For readers elsewhere too, or for those still to come. The sample is
-    /// written before local readers see it only where writing may be refused.
+    /// For readers elsewhere too, or for those still to come. Local readers have
+    /// it before anybody serializes it.
     fn publish_beyond(
         &self,
         writer: &WriterEndpoint,
         message: &mut dyn Outgoing,
         (source, keyed, patience): About<'_>,
     ) -> Result<i64, PublishError> {
-        let size = message.serialized_len();
-        if size > writer.sample_bytes_max {
+        let bytes = message.serialized_len();
+        if bytes > writer.sample_bytes_max {
             return Err(PublishError::TooLarge {
                 topic: writer.data.topic.clone(),
-                size,
+                size: bytes,
                 max: writer.sample_bytes_max,
             });
         }
+        let draft = (source, keyed, bytes);
         if writer.data.qos.history == History::KeepAll {
-            return self.publish_when_accepted(writer, message, (source, keyed, patience));
+            return self.publish_when_accepted(writer, message, draft, patience);
         }
-        let mut turn = writer.group.as_ref().map(|group| group.turn());
-        let mut state = writer.state.lock();
+        // KEEP_LAST overwrites: the size was checked, so it cannot fail.
+        let turn = writer.group.as_ref().map(|group| group.turn());
+        let state = writer.state.lock();
+        Ok(self.put(self.env.now(), writer, message, (state, turn), draft))
+    }
+
+    fn publish_when_accepted(
+        &self,
+        writer: &WriterEndpoint,
+        message: &mut dyn Outgoing,
+        draft: Draft<'_>,
+        patience: Duration,
+    ) -> Result<i64, PublishError> {
+        let (_, keyed, bytes) = draft;
+        let key = keyed.map(|keyed| &keyed.info.key);
+        let mut payload = None;
+        let mut accepted = None;
+        let mut attempt = || {
+            if writer.must_wait_locally(message, key) {
+                return false;
+            }
+            let turn = writer.group.as_ref().map(|group| group.turn());
+            let mut state = writer.state.lock();
+            let now = self.env.now();
+            if state.machine.has_filters() {
+                // They decide for whom it must wait, and read it.
+                let payload = payload.get_or_insert_with(|| serialize(writer, message));
+                accepted = self.try_put(now, writer, message, (state, turn), (draft, payload));
+                return accepted.is_some();
+            }
+            let blank = NewChange {
+                deferred_bytes: bytes,
+                key_hash: key.map(|key| key.0),
+                ..NewChange::default()
+            };
+            if state.machine.reserve(now, &blank).is_err() {
+                return false;
+            }
+            accepted = Some(self.put(now, writer, message, (state, turn), draft));
+            true
+        };
+        if !attempt() {
+            self.wait_for_room(writer, patience, attempt)?;
+        }
+        accepted.ok_or(PublishError::ShutDown)
+    }
+
+    /// Writes a sample for which there is room: local readers first, then it is
+    /// serialized, once, if somebody reads that now.
+    fn put(
+        &self,
+        now: Instant,
+        writer: &WriterEndpoint,
+        message: &mut dyn Outgoing,
+        (mut state, mut turn): Held<'_>,
+        (source, keyed, bytes): Draft<'_>,
+    ) -> i64 {
         let mark = mark(&mut turn, &mut state);
         let meta = meta(writer, &mut state, source);
-        let now = self.env.now();
         let about = (meta, keyed, mark.as_deref());
         self.deliver_locally(now, writer, &mut state, message, about);
-        let payload = serialize(writer, message);
-        // KEEP_LAST overwrites: the size was checked, so it cannot fail.
-        let new = change(&payload, meta.source, keyed, mark.clone());
-        let accepted = state.machine.write(now, new);
-        debug_assert!(accepted.is_ok(), "KEEP_LAST refused a sample: {accepted:?}");
+        let is_read =
+            state.machine.is_read() || writer.store.is_some() || message.shared().is_none();
+        let payload = is_read.then(|| serialize(writer, message));
+        let new = change(payload.as_ref(), bytes, meta.source, keyed, mark.clone());
+        let written = state.machine.write(now, new);
+        debug_assert!(written.is_ok(), "there was room for a sample: {written:?}");
+        let about = (meta, keyed, mark);
+        self.finish(now, writer, message, (state, turn), (about, payload));
+        meta.sequence
+    }
+
+    /// Writes a sample if it is accepted, before local readers see it.
+    fn try_put(
+        &self,
+        now: Instant,
+        writer: &WriterEndpoint,
+        message: &mut dyn Outgoing,
+        (mut state, mut turn): Held<'_>,
+        ((source, keyed, bytes), payload): (Draft<'_>, &Bytes),
+    ) -> Option<i64> {
+        let mark = turn.as_ref().and_then(|turn| turn.mark(&state));
+        let meta = meta(writer, &mut state, source);
+        let new = change(Some(payload), bytes, meta.source, keyed, mark.clone());
+        let sequence = state.machine.write(now, new).ok()?;
+        if let Some(turn) = &mut turn {
+            turn.accept(&mut state, sequence);
+        }
+        let about = (meta, keyed, mark.as_deref());
+        self.deliver_locally(now, writer, &mut state, message, about);
+        let about = (meta, keyed, mark);
+        let payload = Some(payload.clone());
+        self.finish(now, writer, message, (state, turn), (about, payload));
+        Some(meta.sequence)
+    }
+
+    /// Keeps and sends what was written.
+    fn finish(
+        &self,
+        now: Instant,
+        writer: &WriterEndpoint,
+        message: &mut dyn Outgoing,
+        (mut state, turn): Held<'_>,
+        ((meta, keyed, mark), payload): (Written<'_>, Option<Bytes>),
+    ) {
         latch(
             &mut state,
             now,
@@ -180,48 +284,6 @@ impl Core {
         state.note_written(now, message.kind(), keyed);
         end_turn(self, now, writer, turn);
         self.send_new(writer, state, now);
-        Ok(meta.sequence)
-    }
-
-    fn publish_when_accepted(
-        &self,
-        writer: &WriterEndpoint,
-        message: &mut dyn Outgoing,
-        (source, keyed, patience): About<'_>,
-    ) -> Result<i64, PublishError> {
-        let key = keyed.map(|keyed| &keyed.info.key);
-        let payload = serialize(writer, message);
-        let mut accepted = None;
-        let mut attempt = || {
-            if writer.must_wait_locally(message, key) {
-                return false;
-            }
-            let mut turn = writer.group.as_ref().map(|group| group.turn());
-            let mut state = writer.state.lock();
-            let meta = meta(writer, &mut state, source);
-            let now = self.env.now();
-            let mark = turn.as_ref().and_then(|turn| turn.mark(&state));
-            let new = change(&payload, meta.source, keyed, mark.clone());
-            let Ok(sequence) = state.machine.write(now, new) else {
-                return false;
-            };
-            if let Some(turn) = &mut turn {
-                turn.accept(&mut state, sequence);
-            }
-            let about = (meta, keyed, mark.as_deref());
-            self.deliver_locally(now, writer, &mut state, message, about);
-            let kept = payload.clone();
-            latch(&mut state, now, writer, message, kept, (meta, keyed, mark));
-            state.note_written(now, message.kind(), keyed);
-            end_turn(self, now, writer, turn);
-            self.send_new(writer, state, now);
-            accepted = Some(meta.sequence);
-            true
-        };
-        if !attempt() {
-            self.wait_for_room(writer, patience, attempt)?;
-        }
-        accepted.ok_or(PublishError::ShutDown)
     }
 
     /// Drives the network until `room` says yes.
@@ -362,13 +424,15 @@ fn mark(turn: &mut Option<Turn<'_>>, state: &mut WriterState) -> Option<Box<Mark
 }
 
 fn change(
-    payload: &Bytes,
+    payload: Option<&Bytes>,
+    bytes: usize,
     source: Option<Timestamp>,
     keyed: Option<&Keyed>,
     mark: Option<Box<Mark>>,
 ) -> NewChange {
     NewChange {
-        payload: payload.clone(),
+        payload: payload.cloned().unwrap_or_default(),
+        deferred_bytes: if payload.is_none() { bytes } else { 0 },
         kind: keyed.map_or(ChangeKind::Alive, |keyed| keyed.kind),
         source_timestamp: source,
         key_hash: keyed.map(|keyed| keyed.info.key.0),
@@ -377,22 +441,27 @@ fn change(
     }
 }
 
-/// Keeps the sample for local readers that come later, and for later lives.
+/// Keeps the sample for local readers that come later, and for later lives. One
+/// that nobody has serialized is kept as the value that it is.
 fn latch(
     state: &mut WriterState,
     now: Instant,
     writer: &WriterEndpoint,
     message: &mut dyn Outgoing,
-    payload: Bytes,
-    (meta, keyed, mark): (SampleMeta, Option<&Keyed>, Option<Box<Mark>>),
+    payload: Option<Bytes>,
+    (meta, keyed, mark): Written<'_>,
 ) {
-    if writer.is_latching() {
-        writer.store_sample(&meta, keyed, &payload);
-        let body = message
-            .shared()
-            .map_or(Body::Serialized(payload), Body::Shared);
-        let mut item = writer.item(now, body, meta, keyed);
-        item.mark = mark;
-        state.latched.push_or_drop_oldest(item);
+    if !writer.is_latching() {
+        return;
     }
+    if let Some(payload) = &payload {
+        writer.store_sample(&meta, keyed, payload);
+    }
+    let body = match message.shared() {
+        Some(value) => Body::Shared(value),
+        None => Body::Serialized(payload.unwrap_or_default()),
+    };
+    let mut item = writer.item(now, body, meta, keyed);
+    item.mark = mark;
+    state.latched.push_or_drop_oldest(item);
 }

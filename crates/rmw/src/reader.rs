@@ -30,8 +30,18 @@ use crate::subscription_group::{Membership, SubscriptionGroup};
 pub enum Wants {
     /// Shared values of one Rust type; serialized ones are decoded on take.
     Type(TypeId),
-    /// Serialized bytes always (dynamic and raw subscriptions).
+    /// Serialized bytes always (raw subscriptions).
     Bytes,
+}
+
+impl Wants {
+    /// Whether a message is handed over in this form.
+    pub(crate) fn takes(self, body: &Body) -> bool {
+        match body.shared_type() {
+            None => true,
+            Some(ty) => self == Self::Type(ty),
+        }
+    }
 }
 
 /// The counters of a subscription. Totals since it was created.

@@ -1,10 +1,12 @@
 //! One message on its way to a subscription, whatever path it took.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use pteros_msg::cdr::{Representation, to_payload};
+use pteros_msg::message::Encode;
 use pteros_rtps::fault;
 use pteros_rtps::history::ChangeKind;
 use pteros_rtps::id::Guid;
@@ -38,11 +40,32 @@ impl Path {
     }
 }
 
+/// A message as the publisher's own value, shared within the process. Every
+/// message of a Rust type is one.
+pub trait SharedValue: Any + Send + Sync {
+    /// As CDR with its encapsulation header.
+    fn payload(&self, representation: Representation) -> Bytes;
+}
+
+impl dyn SharedValue {
+    /// The value, if it is of that type.
+    pub fn downcast_ref<T: 'static>(&self) -> Option<&T> {
+        let value: &dyn Any = self;
+        value.downcast_ref()
+    }
+}
+
+impl<T: Encode + Send + Sync + 'static> SharedValue for T {
+    fn payload(&self, representation: Representation) -> Bytes {
+        to_payload(self, representation).into()
+    }
+}
+
 /// The message itself.
 #[derive(Clone)]
 pub enum Body {
     /// The publisher's own value.
-    Shared(Arc<dyn Any + Send + Sync>),
+    Shared(Arc<dyn SharedValue>),
     /// CDR with its encapsulation header.
     Serialized(Bytes),
 }
@@ -84,6 +107,19 @@ pub struct Item {
 /// Compilers move values up to this size without calling `memcpy`, which stalls
 /// on what was just written: ten times slower.
 const _: () = assert!(size_of::<Popped>() <= 128);
+
+impl Body {
+    /// The Rust type of a shared value.
+    pub(crate) fn shared_type(&self) -> Option<TypeId> {
+        match self {
+            Self::Shared(value) => {
+                let value: &dyn Any = &**value;
+                Some(value.type_id())
+            }
+            Self::Serialized(_) => None,
+        }
+    }
+}
 
 impl Item {
     /// Whether it is the end of an instance rather than a message; its body is

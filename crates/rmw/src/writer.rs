@@ -4,17 +4,17 @@
 //! Lock order within an endpoint: `state`, then a local reader's queue. No
 //! lock is held while datagrams are sent.
 
-use std::any::{Any, TypeId};
+use std::any::TypeId;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use pteros_msg::cdr::DecodeError;
+use pteros_msg::cdr::{DecodeError, Representation};
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::ChangeKind;
 use pteros_rtps::id::Guid;
-use pteros_rtps::qos::{DestinationOrder, Durability, EndpointQos};
+use pteros_rtps::qos::{DestinationOrder, Durability, EndpointQos, XCDR2};
 use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::{Instant, Timestamp};
 use pteros_rtps::writer::{Writer, WriterEvent};
@@ -27,6 +27,7 @@ use crate::instance::{KeyHash, KeyReader, Keying, Lifecycle, Registry};
 use crate::latch::Latch;
 use crate::local::{LocalRoute, has_manual_lease};
 use crate::publisher_group::PublisherGroup;
+use crate::sample::{Body, Item, SharedValue};
 use crate::store::Store;
 
 /// A message on its way out: made into whichever form a reader needs, each at
@@ -36,7 +37,7 @@ pub trait Outgoing {
     fn message_type(&self) -> TypeId;
 
     /// The message as a shared value; `None` if it only exists as bytes.
-    fn shared(&mut self) -> Option<Arc<dyn Any + Send + Sync>>;
+    fn shared(&mut self) -> Option<Arc<dyn SharedValue>>;
 
     /// The message as CDR with its encapsulation header.
     fn serialized(&mut self) -> Bytes;
@@ -260,6 +261,40 @@ impl WriterEndpoint {
             self.remote.fetch_add(1, Ordering::AcqRel);
         } else {
             self.remote.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    /// How its messages are serialized.
+    pub(crate) fn representation(&self) -> Representation {
+        match self.data.qos.representation.first() {
+            Some(&XCDR2) => Representation::Xcdr2,
+            _ => Representation::Xcdr1,
+        }
+    }
+
+    /// Serializes what is kept as values alone: somebody reads it now.
+    pub(crate) fn supply(&self, state: &mut WriterState) {
+        let WriterState {
+            machine, latched, ..
+        } = state;
+        machine.supply(|sequence| match &latched.find(sequence.0)?.body {
+            Body::Shared(value) => {
+                self.note_serialized();
+                Some(value.payload(self.representation()))
+            }
+            Body::Serialized(payload) => Some(payload.clone()),
+        });
+    }
+
+    /// The bytes of a kept sample.
+    pub(crate) fn kept_payload(&self, machine: &Writer, item: &Item) -> Bytes {
+        match &item.body {
+            Body::Serialized(payload) => payload.clone(),
+            Body::Shared(value) => {
+                let kept = machine.kept(SequenceNumber(item.meta.sequence));
+                let kept = kept.cloned();
+                kept.unwrap_or_else(|| value.payload(self.representation()))
+            }
         }
     }
 

@@ -104,6 +104,8 @@ pub(crate) struct Change {
     pub sequence: SequenceNumber,
     pub kind: ChangeKind,
     pub payload: Bytes,
+    /// The size of a payload that is not here yet; else 0.
+    pub deferred_bytes: usize,
     pub source_timestamp: Option<Timestamp>,
     pub related: Option<SampleIdentity>,
     pub key_hash: Option<[u8; 16]>,
@@ -124,7 +126,8 @@ pub(crate) struct Change {
 impl Change {
     /// What it weighs against the byte limits.
     pub fn weight(&self) -> usize {
-        self.payload.len().saturating_add(Self::OVERHEAD_BYTES)
+        let bytes = self.payload.len().max(self.deferred_bytes);
+        bytes.saturating_add(Self::OVERHEAD_BYTES)
     }
 
     /// Whether it ends a coherent set and is no sample.
@@ -201,6 +204,21 @@ impl History {
                 .push_back(change.sequence);
         }
         self.changes.push_back(change);
+    }
+
+    /// Gives a change the payload that was deferred.
+    pub fn supply(&mut self, sequence: SequenceNumber, payload: Bytes) {
+        let Ok(at) = self.position(sequence) else {
+            return;
+        };
+        let Some(change) = self.changes.get_mut(at) else {
+            return;
+        };
+        let before = change.weight();
+        change.deferred_bytes = 0;
+        change.payload = payload;
+        let bytes = self.bytes.saturating_sub(before);
+        self.bytes = bytes.saturating_add(change.weight());
     }
 
     /// Where `sequence` is, or would be. O(1) while no number is missing,
@@ -319,6 +337,7 @@ mod tests {
             sequence: SequenceNumber(sequence),
             kind: ChangeKind::Alive,
             payload: Bytes::from_static(b"1234"),
+            deferred_bytes: 0,
             source_timestamp: None,
             related: None,
             key_hash: None,

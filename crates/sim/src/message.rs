@@ -1,11 +1,12 @@
 //! The messages of a simulated graph: content that follows from writer and
 //! number, so that a reader's copy can be checked to the last byte (I3).
 
-use std::any::{Any, TypeId};
+use std::any::TypeId;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use pteros_rmw::sample::Body;
+use pteros_msg::cdr::Representation;
+use pteros_rmw::sample::{Body, SharedValue};
 use pteros_rmw::writer::Outgoing;
 
 /// Encapsulation header, writer, number.
@@ -72,12 +73,18 @@ impl Message {
     }
 }
 
+impl SharedValue for Message {
+    fn payload(&self, _: Representation) -> Bytes {
+        self.payload.clone()
+    }
+}
+
 impl Outgoing for Message {
     fn message_type(&self) -> TypeId {
         Self::rust_type()
     }
 
-    fn shared(&mut self) -> Option<Arc<dyn Any + Send + Sync>> {
+    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
         Some(Arc::new(self.clone()))
     }
 

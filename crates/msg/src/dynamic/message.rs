@@ -82,7 +82,26 @@ impl DynamicMessage {
     ///
     /// [`Self::set`] and the readers keep them; decoding does, too.
     pub fn check_bounds(&self) -> Result<(), ValueError> {
-        self.check_within("")
+        match self.is_within_bounds() {
+            true => Ok(()),
+            // Only who is told of a mistake needs the path to it.
+            false => self.check_within(""),
+        }
+    }
+
+    /// Allocates nothing.
+    fn is_within_bounds(&self) -> bool {
+        let pairs = self.ty.fields().iter().zip(&self.values);
+        pairs.into_iter().all(|(field, value)| {
+            let is_short = |len| check_length(field.shape, len, "").is_ok();
+            value.len().is_none_or(is_short)
+                && value.check_strings(&field.element, "").is_ok()
+                && match value {
+                    Value::Message(message) => message.is_within_bounds(),
+                    Value::Messages(messages) => messages.iter().all(Self::is_within_bounds),
+                    _ => true,
+                }
+        })
     }
 
     fn check_within(&self, outer: &str) -> Result<(), ValueError> {

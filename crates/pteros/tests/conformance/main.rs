@@ -63,6 +63,7 @@ on_both_paths!(
     samples::keep_last_keeps_the_last,
     samples::a_late_joiner_gets_the_last_samples_in_order,
     samples::a_volatile_late_joiner_gets_only_news,
+    samples::a_late_joiner_gets_what_was_kept_in_the_form_it_reads,
     samples::an_expired_sample_is_not_handed_over,
     samples::an_expired_sample_is_not_kept_for_late_joiners,
     content_filter::only_what_passes_is_received,

@@ -2,6 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
+use pteros::SubscriptionOptions;
+use pteros::interfaces::std_msgs::msg::String as Text;
+use pteros::msg::dynamic::{DynamicMessage, DynamicType};
 use pteros::prelude::*;
 
 use crate::stage::{PATIENCE, Stage, text};
@@ -39,6 +42,50 @@ pub fn keep_last_keeps_the_last(stage: &Stage) {
     assert!(subscription.take().is_none());
     assert_eq!(subscription.counts().overwritten, 7);
     assert_eq!(subscription.counts().lost, 0);
+}
+
+/// Whoever publishes them, what late joiners read is typed, dynamic or bytes.
+pub fn a_late_joiner_gets_what_was_kept_in_the_form_it_reads(stage: &Stage) {
+    let ty = DynamicType::new(Text::type_description()).unwrap();
+    let latched = QosProfile::default().keep_last(5).transient_local();
+    let typed = stage.publisher(&latched);
+    let dynamic = stage
+        .publishing
+        .create_dynamic_publisher("topic", &ty, &latched)
+        .unwrap();
+    typed.publish(&text(1)).unwrap();
+    let message = |n| DynamicMessage::from_message(&ty, &text(n)).unwrap();
+    dynamic.publish(&message(2)).unwrap();
+    let payload = message(3).to_payload(Default::default());
+    dynamic.publish_serialized(payload.into()).unwrap();
+
+    let node = &stage.subscribing;
+    let late = stage.subscription(&latched);
+    let late_dynamic = node
+        .create_dynamic_subscription("topic", &ty, SubscriptionOptions::new(&latched))
+        .unwrap();
+    let late_raw = node
+        .create_raw_subscription(
+            "topic",
+            Text::TYPE_NAME,
+            None,
+            SubscriptionOptions::new(&latched),
+        )
+        .unwrap();
+    let mut seen: [Vec<Text>; 3] = Default::default();
+    stage.until("all kept samples, three times", || {
+        seen[0].extend(late.take().map(|sample| sample.into_inner()));
+        seen[1].extend(late_dynamic.take().map(|m| m.to_message().unwrap()));
+        seen[2].extend(late_raw.take().map(|bytes| {
+            let message = DynamicMessage::from_payload(&ty, &bytes).unwrap();
+            message.to_message().unwrap()
+        }));
+        seen.iter().all(|list| list.len() == 3)
+    });
+    for mut list in seen {
+        list.sort_by(|a, b| a.data.cmp(&b.data));
+        assert_eq!(list, [text(1), text(2), text(3)]);
+    }
 }
 
 pub fn a_late_joiner_gets_the_last_samples_in_order(stage: &Stage) {

@@ -3,6 +3,7 @@
 //! size.
 
 mod allocations;
+mod beside;
 mod calls;
 mod within;
 

@@ -39,6 +39,12 @@ fn whatever_the_qos_and_the_size_only_policies_of_time_look_at_the_clock() {
         ("plain", plain.clone(), clocks(1, 0)),
         ("best effort", plain.clone().best_effort(), clocks(1, 0)),
         ("keep all", plain.clone().keep_all(), clocks(1, 0)),
+        // When it was kept for late joiners.
+        (
+            "transient local",
+            plain.clone().transient_local(),
+            clocks(1, 1),
+        ),
         ("deadline", plain.clone().deadline(HOUR), clocks(1, 1)),
         // When it begins, and whether it is over.
         ("lifespan", plain.clone().lifespan(HOUR), clocks(1, 2)),

@@ -1,7 +1,7 @@
 //! Ends of instances on their way out: they are published as messages are,
 //! with the serialized key in the message's place.
 
-use std::any::{Any, TypeId};
+use std::any::TypeId;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -13,6 +13,7 @@ use pteros_rtps::time::{Duration, Instant, Timestamp};
 use super::{Keyed, Refused};
 use crate::core::Core;
 use crate::error::PublishError;
+use crate::sample::SharedValue;
 use crate::writer::{Outgoing, WriterEndpoint, WriterState};
 
 /// What becomes of an instance by its publisher's word.
@@ -37,7 +38,7 @@ impl Outgoing for End {
         TypeId::of::<Self>()
     }
 
-    fn shared(&mut self) -> Option<Arc<dyn Any + Send + Sync>> {
+    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
         None
     }
 

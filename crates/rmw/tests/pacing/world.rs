@@ -264,7 +264,7 @@ impl Outgoing for Payload {
         std::any::TypeId::of::<Bytes>()
     }
 
-    fn shared(&mut self) -> Option<Arc<dyn std::any::Any + Send + Sync>> {
+    fn shared(&mut self) -> Option<Arc<dyn pteros_rmw::sample::SharedValue>> {
         None
     }
 

@@ -174,6 +174,9 @@ pub struct NewChange {
     /// The serialized sample with its encapsulation header; for endings of
     /// instances the serialized key, or nothing.
     pub payload: Bytes,
+    /// The size of a payload that is left out until a reader is matched, see
+    /// [`Writer::supply`](super::Writer::supply); 0 where it is there.
+    pub deferred_bytes: usize,
     /// What it says about its instance.
     pub kind: ChangeKind,
     /// The wall clock's time, sent along.
@@ -193,6 +196,11 @@ pub struct NewChange {
 }
 
 impl NewChange {
+    /// The size of its payload, here or deferred.
+    pub fn bytes(&self) -> usize {
+        self.payload.len().max(self.deferred_bytes)
+    }
+
     /// Whether it ends a coherent set and is no sample.
     pub fn is_end(&self) -> bool {
         self.mark.as_ref().is_some_and(|mark| mark.ends())

@@ -271,9 +271,50 @@ impl Writer {
         self.history.samples()
     }
 
-    /// The payload of a change that is still kept.
+    /// The payload of a change that is still kept, unless it is deferred.
     pub fn kept(&self, sequence: SequenceNumber) -> Option<&Bytes> {
-        self.history.find(sequence).map(|change| &change.payload)
+        let change = self.history.find(sequence)?;
+        (change.deferred_bytes == 0).then_some(&change.payload)
+    }
+
+    /// Whether somebody reads payloads: a matched reader, or a filter of one.
+    pub fn is_read(&self) -> bool {
+        !self.readers.is_empty()
+    }
+
+    /// Fills in every payload that was deferred: to be called before a reader is
+    /// matched. A change for which `payload_of` has none is irrelevant from now
+    /// on.
+    pub fn supply(&mut self, mut payload_of: impl FnMut(SequenceNumber) -> Option<Bytes>) {
+        let is_deferred = |change: &&Change| change.deferred_bytes > 0;
+        let deferred = self.history.iter().filter(is_deferred);
+        for sequence in deferred.map(|change| change.sequence).collect::<Vec<_>>() {
+            match payload_of(sequence) {
+                Some(payload) => self.history.supply(sequence, payload),
+                None => drop(self.history.remove(sequence)),
+            }
+        }
+    }
+
+    /// Makes room for a change while no reader filters; [`Self::write`] then
+    /// accepts it for sure if it comes before any other call. Its payload is
+    /// not looked at and may be deferred.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub fn reserve(&mut self, now: Instant, change: &NewChange) -> Result<(), WriteError> {
+        debug_assert!(!self.has_filters(), "filters read the payload");
+        self.clock = now;
+        self.check_size(change)?;
+        match self.keeps_for_late_joiners() || !self.readers.is_empty() {
+            true => self.make_room(now, change),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether some matched reader has a content filter.
+    pub fn has_filters(&self) -> bool {
+        self.filtered_readers > 0
     }
 
     /// The most memory its samples may take, bytes.
@@ -319,12 +360,11 @@ impl Writer {
     /// no sign of life.
     pub fn write(&mut self, now: Instant, change: NewChange) -> Result<SequenceNumber, WriteError> {
         self.clock = now;
-        let bytes = change.payload.len();
-        let bytes_max = self.config.limits.sample_bytes_max;
-        if bytes > bytes_max || u32::try_from(bytes).is_err() {
-            self.stats.blocked.tally();
-            return Err(WriteError::TooLarge { bytes, bytes_max });
-        }
+        self.check_size(&change)?;
+        debug_assert!(
+            change.deferred_bytes == 0 || self.readers.is_empty(),
+            "a payload is deferred until somebody reads"
+        );
         let filtering = self.judge(&change);
         if self.is_for_nobody(filtering.as_deref()) {
             self.stats.written.tally();
@@ -354,6 +394,16 @@ impl Writer {
             self.prune();
         }
         Ok(sequence)
+    }
+
+    fn check_size(&mut self, change: &NewChange) -> Result<(), WriteError> {
+        let bytes = change.bytes();
+        let bytes_max = self.config.limits.sample_bytes_max;
+        if bytes > bytes_max || u32::try_from(bytes).is_err() {
+            self.stats.blocked.tally();
+            return Err(WriteError::TooLarge { bytes, bytes_max });
+        }
+        Ok(())
     }
 
     fn keep(
@@ -394,6 +444,7 @@ impl Writer {
             sequence,
             kind: change.kind,
             payload: change.payload,
+            deferred_bytes: change.deferred_bytes,
             source_timestamp: change.source_timestamp,
             related: change.related,
             key_hash: change.key_hash,
@@ -415,7 +466,7 @@ impl Writer {
             return Ok(());
         }
         let bytes_max = self.config.limits.history_bytes_max;
-        let weight = change.payload.len().saturating_add(Change::OVERHEAD_BYTES);
+        let weight = change.bytes().saturating_add(Change::OVERHEAD_BYTES);
         if let Some(key) = &change.key_hash {
             while let Some((oldest, samples)) =
                 self.history.instance(key).filter(|(oldest, count)| {

@@ -1,7 +1,7 @@
 //! What scenarios write: `string key`, `int32 x` and ballast, with or without
 //! the first as key.
 
-use std::any::{Any, TypeId};
+use std::any::TypeId;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use pteros_msg::describe::{Field, FieldType, IndividualTypeDescription, TypeDesc
 use pteros_msg::dynamic::{DynamicMessage, DynamicType};
 use pteros_msg::key::KeyHash;
 use pteros_rmw::instance::InstanceState;
-use pteros_rmw::sample::{Body, Item};
+use pteros_rmw::sample::{Body, Item, SharedValue};
 use pteros_rmw::writer::Outgoing;
 
 /// The type of a topic's messages.
@@ -81,12 +81,18 @@ impl Sample {
     }
 }
 
+impl SharedValue for Sample {
+    fn payload(&self, representation: Representation) -> Bytes {
+        self.message.to_payload(representation).into()
+    }
+}
+
 impl Outgoing for Sample {
     fn message_type(&self) -> TypeId {
         TypeId::of::<Sample>()
     }
 
-    fn shared(&mut self) -> Option<Arc<dyn Any + Send + Sync>> {
+    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
         Some(Arc::new(self.clone()))
     }
 
