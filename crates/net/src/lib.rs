@@ -1,4 +1,5 @@
-//! UDP as the RTPS protocol wants it: sockets, interfaces, readiness.
+//! UDP as the RTPS protocol wants it: sockets, interfaces, readiness; and what
+//! threads ask of the scheduler.
 //!
 //! Everything here is non-blocking except [`Poller::wait`], knows no protocol,
 //! starts no thread and reads no clock. Sending and receiving allocate
@@ -17,6 +18,7 @@ mod poll;
 mod shutdown;
 #[allow(unsafe_code, reason = "the one file for what the safe crates lack")]
 mod sys;
+pub mod thread;
 mod timer;
 mod udp;
 mod wake;

@@ -1,7 +1,7 @@
 //! The few calls that the safe crates lack, and all `unsafe` of this crate.
 //!
 //! Sending with a control message without allocating (nix allocates for each),
-//! the MTU of an interface, and signal handlers.
+//! the MTU of an interface, SCHED_FIFO, and signal handlers.
 
 use std::io::{self, IoSlice};
 use std::mem;
@@ -139,6 +139,19 @@ pub(crate) fn interface_mtu(name: &str) -> io::Result<u32> {
     // SAFETY: the call above succeeded, so this member of the union is set.
     let mtu = unsafe { request.ifr_ifru.ifru_mtu };
     u32::try_from(mtu).map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+/// Puts the calling thread under SCHED_FIFO.
+pub(crate) fn set_fifo(priority: libc::c_int) -> io::Result<()> {
+    let parameters = libc::sched_param {
+        sched_priority: priority,
+    };
+    // SAFETY: reads `parameters`, which outlives the call; on Linux 0 is the
+    // calling thread.
+    match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Signals that ask a process to end, and the slot each one has below.

@@ -34,7 +34,15 @@ impl Timer {
     /// Makes the descriptor readable once, `after` from now; replaces an
     /// earlier setting. A zero span counts as one nanosecond.
     pub fn arm(&self, after: Duration) {
-        let after = after.max(Duration::from_nanos(1));
+        self.set(after.max(Duration::from_nanos(1)));
+    }
+
+    /// Takes the setting back: it does not fire until it is armed again.
+    pub fn disarm(&self) {
+        self.set(Duration::ZERO);
+    }
+
+    fn set(&self, after: Duration) {
         let setting = Itimerspec {
             it_interval: Timespec {
                 tv_sec: 0,
@@ -66,6 +74,18 @@ impl AsFd for Timer {
 mod tests {
     use super::*;
     use crate::{Events, Poller};
+
+    #[test]
+    fn a_disarmed_timer_does_not_fire() {
+        let timer = Timer::new().unwrap();
+        let poller = Poller::new().unwrap();
+        poller.add(&timer, 9).unwrap();
+        timer.arm(Duration::from_millis(1));
+        timer.disarm();
+        let mut events = Events::with_capacity(1);
+        let limit = Some(Duration::from_millis(20));
+        assert_eq!(poller.wait(&mut events, limit).unwrap(), 0);
+    }
 
     #[test]
     fn an_armed_timer_ends_a_wait_once() {

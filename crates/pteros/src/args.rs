@@ -11,8 +11,11 @@
 mod remap;
 
 use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
 
 use pteros_rmw::names::{self, NameError};
+use pteros_rmw::thread::{SettingError, ThreadSettings};
 
 use crate::log::{LogSettings, Severity};
 
@@ -30,6 +33,12 @@ pub struct Arguments {
     pub parameter_files: Vec<PathBuf>,
     /// `-e`, `--enclave`: the security enclave; the last one counts.
     pub enclave: Option<String>,
+    /// `--spin`: how long threads poll before they sleep; see
+    /// [`ContextOptions::spin`](crate::ContextOptions::spin).
+    pub spin: Option<Duration>,
+    /// `--thread-priority`, `--thread-cpus` and `--lock-memory`; see
+    /// [`ContextOptions::thread`](crate::ContextOptions::thread).
+    pub thread: ThreadSettings,
     /// `--log-level` and its kin.
     pub log: LogSettings,
 }
@@ -75,6 +84,14 @@ pub enum ArgumentsError {
         reason: String,
         /// What to write instead.
         way_out: String,
+    },
+    /// A priority or CPUs that there are not.
+    #[error("--ros-args: {flag}: {source}")]
+    BadSetting {
+        /// The flag.
+        flag: String,
+        /// The value, and what is wrong with it.
+        source: SettingError,
     },
     /// A name in a value that can be no name.
     #[error("--ros-args: {flag} {value:?}: {source}")]
@@ -168,6 +185,25 @@ impl Arguments {
                 })?;
                 self.enclave = Some(path);
             }
+            "--spin" => {
+                let text = value("microseconds")?;
+                let micros = text.parse().map_err(|_| ArgumentsError::BadValue {
+                    flag: flag.into(),
+                    value: text.clone(),
+                    reason: "no number of microseconds".into(),
+                    way_out: "write --spin 50".into(),
+                })?;
+                self.spin = Some(Duration::from_micros(micros));
+            }
+            "--thread-priority" => {
+                let text = value("a number from 1 to 99")?;
+                self.thread.priority = Some(setting(flag, &text)?);
+            }
+            "--thread-cpus" => {
+                let text = value("CPUs, as 2 or 0,4-7")?;
+                self.thread.cpus = Some(setting(flag, &text)?);
+            }
+            "--lock-memory" => self.thread.lock_memory = true,
             "--log-level" => {
                 let text = value("[LOGGER:=]LEVEL")?;
                 self.set_log_level(flag, &text)?;
@@ -216,14 +252,22 @@ impl Arguments {
     }
 }
 
+fn setting<T: FromStr<Err = SettingError>>(flag: &str, text: &str) -> Result<T, ArgumentsError> {
+    text.parse().map_err(|source| ArgumentsError::BadSetting {
+        flag: flag.into(),
+        source,
+    })
+}
+
 fn unknown(word: &str) -> ArgumentsError {
     let way_out = if word.starts_with("__") || word.contains(":=") {
         format!("write -r {word} to remap or -p {word} to set a parameter")
     } else if let Some((flag, value)) = word.split_once('=').filter(|_| word.starts_with("--")) {
         format!("write {flag} {value}, with a blank")
     } else if word.starts_with('-') {
-        "known are -r, -p, --params-file, -e, --log-level, --log-config-file, --log-file-name and \
-         --{enable,disable}-{rosout,stdout,external-lib}-logs"
+        "known are -r, -p, --params-file, -e, --log-level, --log-config-file, --log-file-name, \
+         --{enable,disable}-{rosout,stdout,external-lib}-logs, --spin, \
+         --thread-priority, --thread-cpus and --lock-memory"
             .into()
     } else {
         "end the ROS arguments with -- before it".into()

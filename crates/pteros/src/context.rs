@@ -10,6 +10,8 @@ use pteros_rmw::config::{Config, DOMAIN_ID_MAX, DiscoveryRange, LEASE_MIN};
 use pteros_rmw::env::Env;
 use pteros_rmw::flow::FlowController;
 use pteros_rmw::names::validate_enclave;
+use pteros_rmw::spin::SPIN_MAX;
+use pteros_rmw::thread::ThreadSettings;
 use pteros_rmw::udp::SystemEnv;
 use pteros_rmw::{Core, CoreCounts, CoreOptions, Limits, StoreOptions};
 
@@ -67,6 +69,42 @@ pub struct ContextOptions {
     /// unless set. Beyond it a store that keeps the last samples drops its
     /// oldest, one that keeps all takes no new one and says so.
     pub store_bytes_max: Option<u64>,
+    /// How long the thread that serves the sockets polls them before it sleeps,
+    /// for messages that come within that time of each other: `--spin` and
+    /// PTEROS_SPIN_US, in microseconds. Never unless set, at most 100 ms.
+    ///
+    /// A message that comes meanwhile is received without a wake-up, which
+    /// spares some 10 to 50 µs, the more the deeper an idle CPU sleeps. The price
+    /// is CPU: while messages keep coming within the span, the whole of a core;
+    /// else nearly none, since polling in vain halves the span until it is over
+    /// and only a sleep shorter than the span begins it anew. On a machine with
+    /// fewer free cores than polling threads it makes everything slower.
+    pub spin: Option<Duration>,
+    /// What the thread that opens the context asks of the scheduler, and the
+    /// process of its memory: `--thread-priority`, `--thread-cpus` and
+    /// `--lock-memory`, where unset here. Applied before anything is opened, so
+    /// that the process's helper thread, and whatever the caller starts later,
+    /// inherits priority and CPUs. A thread that was started before, or is to
+    /// have others, calls [`ThreadSettings::apply`] itself.
+    ///
+    /// ```no_run
+    /// use pteros::prelude::*;
+    /// use pteros::thread::{Cpus, Priority};
+    /// use pteros::ThreadSettings;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let control = ThreadSettings {
+    ///     priority: Some(Priority::new(80)?),
+    ///     cpus: Some(Cpus::new([2, 3])?),
+    ///     lock_memory: true,
+    /// };
+    /// let context = Context::new()?;
+    /// let node = context.node("arm")?;
+    /// std::thread::spawn(move || control.apply().map(|()| node.spin()));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub thread: ThreadSettings,
     /// What peers can make this context keep and do, and what happens beyond;
     /// the defaults suit robots of some hundred participants.
     pub limits: Limits,
@@ -155,6 +193,7 @@ impl Context {
             );
         }
         let core_options = core_options(&options, config)?;
+        thread_settings(&options).apply()?;
         let core = Core::open(env, core_options)?;
         Ok(Self {
             inner: Arc::new(Inner {
@@ -250,6 +289,10 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
         .or_else(|| options.enclave.clone())
         .unwrap_or_else(|| "/".into());
     validate_enclave(&enclave)?;
+    let spin = options.spin.or(options.arguments.spin).or(config.spin);
+    if let Some(spin) = spin.filter(|spin| pteros_rmw::env::Duration::from(*spin) > SPIN_MAX) {
+        return Err(ContextError::Spin(spin));
+    }
     FlowController::validate(&options.flow_controllers)?;
     options.limits.validate()?;
     let (receive_bytes, send_bytes) = default.buffer_bytes;
@@ -282,7 +325,17 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
         lease: options.lease.map_or(default.lease, Into::into),
         flow_controllers: options.flow_controllers.clone(),
         limits: options.limits,
+        spin: spin.map_or(default.spin, Into::into),
     })
+}
+
+fn thread_settings(options: &ContextOptions) -> ThreadSettings {
+    let (own, given) = (&options.thread, &options.arguments.thread);
+    ThreadSettings {
+        priority: own.priority.or(given.priority),
+        cpus: own.cpus.clone().or_else(|| given.cpus.clone()),
+        lock_memory: own.lock_memory || given.lock_memory,
+    }
 }
 
 /// The IPv4 addresses of a peer. Blocks while the system's resolver works.

@@ -8,6 +8,7 @@ use pteros_rmw::flow::FlowError;
 use pteros_rmw::limits::LimitError;
 use pteros_rmw::names::NameError;
 use pteros_rmw::qos::QosError;
+use pteros_rmw::thread::ThreadError;
 use thiserror::Error;
 
 use crate::args::ArgumentsError;
@@ -45,6 +46,15 @@ pub enum ContextError {
         "lease of {0:?}: peers would forget this context between two announcements; use at least {LEASE_MIN:?}"
     )]
     Lease(Duration),
+    /// [`ContextOptions::spin`](crate::ContextOptions::spin) is too long.
+    #[error(
+        "spin of {0:?}: a thread that polls for longer before it sleeps is busy for good; use at most 100 ms"
+    )]
+    Spin(Duration),
+    /// The kernel refuses what
+    /// [`ContextOptions::thread`](crate::ContextOptions::thread) asks for.
+    #[error(transparent)]
+    Thread(#[from] ThreadError),
     /// The flow controllers do not go together.
     #[error(transparent)]
     Flow(#[from] FlowError),

@@ -58,6 +58,7 @@ pub use pteros_rmw::rtps::content_filter::ContentFilterProperty;
 pub use pteros_rmw::rtps::id::{Guid, VendorId};
 pub use pteros_rmw::rtps::qos::PolicyId;
 pub use pteros_rmw::sample::Path;
+pub use pteros_rmw::thread::{self, ThreadSettings};
 pub use pteros_rmw::writer::WriterCounts;
 pub use pteros_rmw::{config, env, names, qos, store};
 

@@ -12,6 +12,8 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::spin::SPIN_MAX;
+
 /// The variables that [`Config::from_variables`] looks at.
 pub const VARIABLES: &[&str] = &[
     "ROS_DOMAIN_ID",
@@ -29,6 +31,7 @@ pub const VARIABLES: &[&str] = &[
     "PTEROS_SEND_BUFFER_BYTES",
     "PTEROS_STORE_DIR",
     "PTEROS_STORE_BYTES",
+    "PTEROS_SPIN_US",
     "ROS_HOME",
     "XDG_STATE_HOME",
     "HOME",
@@ -122,6 +125,8 @@ pub struct Config {
     pub store_folder: Option<PathBuf>,
     /// `PTEROS_STORE_BYTES`: the most bytes of samples in one store.
     pub store_bytes: Option<u64>,
+    /// `PTEROS_SPIN_US`: how long threads poll before they sleep.
+    pub spin: Option<Duration>,
     /// `ROS_SECURITY_ENCLAVE_OVERRIDE`: the enclave, whatever the arguments
     /// say.
     pub enclave_override: Option<String>,
@@ -214,6 +219,9 @@ impl Config {
         config.store_folder = store_folder(|variable| given(variable).map(|g| g.value));
         config.store_bytes = given("PTEROS_STORE_BYTES")
             .map(|given| bytes_within(&given, STORE_BYTES).map(|bytes| bytes as u64))
+            .transpose()?;
+        config.spin = given("PTEROS_SPIN_US")
+            .map(|given| spin(&given))
             .transpose()?;
         Ok(config)
     }
@@ -320,6 +328,18 @@ impl Config {
             message,
         });
     }
+}
+
+/// Microseconds up to [`SPIN_MAX`].
+fn spin(given: &Given) -> Result<Duration, ConfigError> {
+    let max = SPIN_MAX.to_std().unwrap_or_default();
+    let micros = given.value.parse().ok().map(Duration::from_micros);
+    micros.filter(|span| *span <= max).ok_or_else(|| {
+        given.error(
+            "no number of microseconds up to 100000",
+            "set it to a number such as 50, or leave it unset to never poll",
+        )
+    })
 }
 
 /// A variable that is set to something.

@@ -71,6 +71,9 @@ pub struct CoreOptions {
     pub store: StoreOptions,
     /// What peers can make us keep and do; see [`Limits::validate`].
     pub limits: Limits,
+    /// How long the thread that drives polls before it sleeps, at most
+    /// [`SPIN_MAX`](crate::spin::SPIN_MAX); zero is never.
+    pub spin: Duration,
 }
 
 impl Default for CoreOptions {
@@ -92,6 +95,7 @@ impl Default for CoreOptions {
             flow_controllers: Vec::new(),
             store: StoreOptions::default(),
             limits: Limits::default(),
+            spin: Duration::ZERO,
         }
     }
 }
@@ -207,7 +211,7 @@ impl Core {
             match_order: Mutex::default(),
             table: RwLock::default(),
             deadlines: Deadlines::new(),
-            driver: Mutex::new(DriverState::default()),
+            driver: Mutex::new(DriverState::new(options.spin)),
             sleeping_until: AtomicU64::new(0),
             followers: Mutex::default(),
             me: me.clone(),
@@ -362,6 +366,13 @@ impl Core {
         self.in_turn.store(false, Ordering::Release);
         if let Some(helper) = &self.helper {
             helper.turn_left();
+        }
+    }
+
+    /// Nobody needs to look after a thread that sleeps in its turn.
+    pub(crate) fn rest_in_turn(&self) {
+        if let Some(helper) = &self.helper {
+            helper.turn_rests();
         }
     }
 

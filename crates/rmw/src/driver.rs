@@ -18,6 +18,7 @@ use crate::core::Core;
 use crate::deadline::Machine;
 use crate::dispatch::Inbox;
 use crate::ready::ReadyQueue;
+use crate::spin::Spin;
 use crate::waiters::Waiting;
 
 /// Datagrams handled between two looks at the ready queue. Enough to empty a
@@ -28,11 +29,29 @@ const DATAGRAMS_PER_TURN: usize = 64;
 /// call per millisecond costs a thousandth of it.
 const LOOK_PERIOD: Duration = Duration::from_millis(1);
 
+/// A thread that sleeps longer than this between two wakes has time to tell the
+/// helper each time that it needs none. Two system calls per wake then spare
+/// another thread's.
+const LONG_SLEEP: Duration = Duration::from_millis(10);
+
 /// What only the driver touches.
 pub struct DriverState {
     pub(crate) inbox: Inbox,
     /// When the sockets were last asked.
     looked_at: Instant,
+    /// The last sleep was long: wakes are rare.
+    slept_long: bool,
+    spin: Spin,
+}
+
+impl DriverState {
+    /// One that polls for so long before it sleeps.
+    pub(crate) fn new(spin: Duration) -> Self {
+        Self {
+            spin: Spin::new(spin),
+            ..Self::default()
+        }
+    }
 }
 
 impl Default for DriverState {
@@ -41,6 +60,8 @@ impl Default for DriverState {
         Self {
             inbox: Inbox::new(),
             looked_at: Instant::ZERO,
+            slept_long: false,
+            spin: Spin::new(Duration::ZERO),
         }
     }
 }
@@ -51,9 +72,31 @@ impl Core {
     /// `queue` is the caller's alone. The caller runs the work, then calls
     /// this again; when it does not mean to, [`Core::hand_over`].
     pub fn drive(&self, queue: &Arc<ReadyQueue>, until: Instant) {
+        self.drive_by(queue, until, |_, _| false);
+    }
+
+    /// As [`Core::drive`], for callers who look at nothing but `queue` and the
+    /// clock: what the protocol alone is woken for does not come back to them.
+    pub fn drive_until_work(&self, queue: &Arc<ReadyQueue>, until: Instant) {
+        self.drive_by(queue, until, |slept, now| {
+            slept && queue.is_empty() && now < until && !self.is_shut_down()
+        });
+    }
+
+    fn drive_by(
+        &self,
+        queue: &Arc<ReadyQueue>,
+        until: Instant,
+        goes_on: impl Fn(bool, Instant) -> bool,
+    ) {
         if let Some(mut state) = self.driver.try_lock() {
             self.enter_turn();
-            self.turn(&mut state, queue, until);
+            loop {
+                let (slept, now) = self.turn(&mut state, queue, until);
+                if !goes_on(slept, now) {
+                    break;
+                }
+            }
             // Under the lock, so that the next driver's entry comes after.
             self.leave_turn();
             drop(state);
@@ -73,16 +116,30 @@ impl Core {
     }
 
     /// One turn: due deadlines, then datagrams; sleeps at most once, and only
-    /// when neither gave work.
-    pub fn turn(&self, state: &mut DriverState, queue: &ReadyQueue, until: Instant) {
+    /// when neither gave work. Returns whether it slept, and what time it is.
+    pub fn turn(
+        &self,
+        state: &mut DriverState,
+        queue: &ReadyQueue,
+        until: Instant,
+    ) -> (bool, Instant) {
         let now = self.env.now();
         self.fire_deadlines(now);
         let handled = self.receive(state, now, queue);
         if handled > 0 || !queue.is_empty() {
             self.look(state, now);
-            return;
+            return (false, now);
         }
-        if self.sleep_in_sockets(queue, until, now) {
+        let now = match state.spin.span() {
+            Some(span) => match self.poll_sockets(state, queue, until, (now, span)) {
+                Ok(now) => return (false, now),
+                Err(now) => now,
+            },
+            None => now,
+        };
+        let slept = self.sleep_in_sockets(state, queue, until, now);
+        let slept_from = now;
+        if slept {
             state.looked_at = now;
         } else if until <= now {
             self.transport.wait(Some(Duration::ZERO));
@@ -91,9 +148,15 @@ impl Core {
             self.look(state, now);
         }
         let now = self.env.now();
+        if slept {
+            let span = now.since(slept_from);
+            state.slept_long = span >= LONG_SLEEP;
+            state.spin.note_slept(span);
+        }
         self.fire_deadlines(now);
         self.receive(state, now, queue);
         self.notice_shutdown();
+        (slept, now)
     }
 
     /// A turn that never sleeps, for the helper and for simulations. Returns
@@ -106,6 +169,35 @@ impl Core {
         let handled = self.receive(state, now, &self.no_queue);
         self.notice_shutdown();
         handled
+    }
+
+    /// Polls for at most `span` instead of sleeping. Ok when something came, or
+    /// is due, or the caller is wanted; either way with what time it is.
+    fn poll_sockets(
+        &self,
+        state: &mut DriverState,
+        queue: &ReadyQueue,
+        until: Instant,
+        (from, span): (Instant, Duration),
+    ) -> Result<Instant, Instant> {
+        let end = from.after(span);
+        let mut now = from;
+        while now < end {
+            self.transport.wait(Some(Duration::ZERO));
+            state.looked_at = now;
+            let handled = self.receive(state, now, queue);
+            now = self.env.now();
+            if handled > 0 || !queue.is_empty() {
+                state.spin.note_polled(false);
+                return Ok(now);
+            }
+            if until <= now || self.deadlines.next() <= now || self.is_shut_down() {
+                return Ok(now);
+            }
+            std::hint::spin_loop();
+        }
+        state.spin.note_polled(true);
+        Err(now)
     }
 
     /// Looks at the sockets although there is other work, now and then: user
@@ -124,7 +216,13 @@ impl Core {
     }
 
     /// Sleeps until something comes, if nothing has. Returns whether it slept.
-    fn sleep_in_sockets(&self, queue: &ReadyQueue, until: Instant, now: Instant) -> bool {
+    fn sleep_in_sockets(
+        &self,
+        state: &DriverState,
+        queue: &ReadyQueue,
+        until: Instant,
+        now: Instant,
+    ) -> bool {
         if self.is_shut_down() {
             return false;
         }
@@ -137,6 +235,9 @@ impl Core {
         let wake_at = wake_at.min(self.deadlines.next());
         let sleeps = wake_at > now && queue.may_sleep_in_sockets();
         if sleeps {
+            if state.slept_long {
+                self.rest_in_turn();
+            }
             let timeout = (wake_at != Instant::FAR_FUTURE).then(|| wake_at.since(now));
             self.transport.wait(timeout);
             queue.awake();

@@ -5,10 +5,11 @@
 //! It costs nothing per message: a thread that leaves its turn arms a timer at
 //! most once per [`ABANDONED_AFTER`]; only if no turn has followed when it
 //! fires does the helper adopt the context's sockets, until a turn is seen
-//! again. A process that rests inside its spin never wakes it.
+//! again. A process that rests inside its spin never wakes it, nor does one
+//! whose callbacks are short and far between: it takes the timer back.
 
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -34,6 +35,8 @@ pub struct Helper {
 
 struct Shared {
     armed: AtomicBool,
+    /// Contexts that it looks after.
+    contexts: AtomicUsize,
     timer: Timer,
     waker: Waker,
     newcomers: Mutex<Vec<Weak<Core>>>,
@@ -60,6 +63,7 @@ impl Helper {
 
     /// Puts a context into the helper's care.
     pub(crate) fn adopt(&self, core: &Arc<Core>) {
+        self.shared.contexts.fetch_add(1, Ordering::Relaxed);
         self.shared.newcomers.lock().push(Arc::downgrade(core));
         self.shared.waker.wake();
     }
@@ -73,11 +77,23 @@ impl Helper {
         self.shared.armed.store(true, Ordering::Relaxed);
         self.shared.timer.arm(ABANDONED_AFTER);
     }
+
+    /// Notes that a thread rests in its turn: where its context is the only one
+    /// the helper need not wake to see that.
+    pub(crate) fn turn_rests(&self) {
+        if self.shared.contexts.load(Ordering::Relaxed) == 1
+            && self.shared.armed.load(Ordering::Relaxed)
+        {
+            self.shared.timer.disarm();
+            self.shared.armed.store(false, Ordering::Relaxed);
+        }
+    }
 }
 
 fn start() -> std::io::Result<Shared> {
     Ok(Shared {
         armed: AtomicBool::new(false),
+        contexts: AtomicUsize::new(0),
         timer: Timer::new()?,
         waker: Waker::new()?,
         newcomers: Mutex::new(Vec::new()),
@@ -188,13 +204,15 @@ impl Rounds {
     /// Looks after every context once.
     fn look(&mut self) -> Nap {
         let mut nap = Nap::Unlimited;
-        let poller = &self.poller;
+        let (poller, contexts) = (&self.poller, &self.shared.contexts);
         self.charges.retain_mut(|charge| {
             let Some(core) = charge.core.upgrade() else {
+                contexts.fetch_sub(1, Ordering::Relaxed);
                 return false;
             };
             if core.is_closed() {
                 charge.release(poller, &core);
+                contexts.fetch_sub(1, Ordering::Relaxed);
                 return false;
             }
             nap = charge.look(poller, &core, nap);

@@ -63,9 +63,9 @@ fn what_is_not_understood_is_named_with_a_way_out() {
     let table = [
         (
             "--ros-args --rename a:=b",
-            "--ros-args: \"--rename\" is not a ROS argument; known are -r, -p, --params-file, \
-             -e, --log-level, --log-config-file, --log-file-name and \
-             --{enable,disable}-{rosout,stdout,external-lib}-logs",
+            "--ros-args: \"--rename\" is not a ROS argument; known are -r, -p, --params-file, -e, --log-level, \
+             --log-config-file, --log-file-name, --{enable,disable}-{rosout,stdout,external-lib}-logs, \
+             --spin, --thread-priority, --thread-cpus and --lock-memory",
         ),
         (
             "--ros-args --log-level=debug",
@@ -224,4 +224,29 @@ fn what_nothing_acts_upon_is_named() {
         arguments.without_effect(),
         ["-p", "--params-file", "--enable-rosout-logs"]
     );
+}
+
+#[test]
+fn a_program_is_told_how_its_threads_are_to_run() {
+    let line = "--ros-args --spin 50 --thread-priority 80 --thread-cpus 0,2-3 --lock-memory";
+    let (arguments, _) = parse(line).unwrap();
+    assert_eq!(arguments.spin, Some(Duration::from_micros(50)));
+    let thread = arguments.thread;
+    assert_eq!(thread.priority.map(|p| p.number()), Some(80));
+    assert_eq!(thread.cpus.unwrap().numbers(), [0, 2, 3]);
+    assert!(thread.lock_memory);
+    for (line, wanted) in [
+        (
+            "--thread-priority 100",
+            "--thread-priority: \"100\" is no priority",
+        ),
+        ("--thread-cpus 3-1", "--thread-cpus: \"3-1\" names no CPUs"),
+        ("--spin long", "--spin \"long\": no number of microseconds"),
+        ("--thread-cpus", "--thread-cpus needs a value"),
+    ] {
+        let error = parse(&format!("--ros-args {line}"))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(wanted), "{error}");
+    }
 }

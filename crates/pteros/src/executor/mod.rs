@@ -110,7 +110,13 @@ impl SingleThreadedExecutor {
     /// Runs callbacks until the context shuts down: by [`Context::shutdown`] or
     /// Ctrl-C. Blocks.
     pub fn spin(&self) {
-        self.spin_while(Instant::FAR_FUTURE, || true);
+        let core = self.context.core();
+        while !core.is_shut_down() {
+            self.round(self.now_for_timers());
+            core.drive_until_work(&self.home.queue, self.home.timers.next());
+        }
+        // We may have been chosen to drive next.
+        core.hand_over(&self.home.queue);
     }
 
     /// Runs at most one callback, waiting for it at most `timeout`; returns
@@ -172,10 +178,7 @@ impl SingleThreadedExecutor {
     fn spin_while(&self, until: Instant, mut go_on: impl FnMut() -> bool) {
         let core = self.context.core();
         while !core.is_shut_down() {
-            let now = match until {
-                Instant::FAR_FUTURE => self.now_for_timers(),
-                _ => core.env.now(),
-            };
+            let now = core.env.now();
             self.round(now);
             if !go_on() || now >= until {
                 break;
