@@ -153,10 +153,7 @@ impl Core {
             WriterProxyConfig {
                 guid: writer.guid(),
                 qos,
-                route: Route {
-                    locators: Arc::new([]),
-                    same_host: true,
-                },
+                route: Route::by_socket(&[], true),
                 vendor: VendorId::PTEROS,
             },
         );

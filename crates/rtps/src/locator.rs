@@ -5,6 +5,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::id::GuidPrefix;
+
 /// A transport address.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Locator {
@@ -21,6 +23,11 @@ impl Locator {
     pub const KIND_UDP_V4: i32 = 1;
     /// UDP over IPv6 (read, kept, not sent to).
     pub const KIND_UDP_V6: i32 = 2;
+    /// A link through shared memory to a process of this host: the number of
+    /// the link for port, the peer's GUID prefix for address. It means something
+    /// within this process alone: it is never announced, and of a peer's locators
+    /// only UDPv4 ones are used.
+    pub const KIND_SHARED_MEMORY: i32 = -0x5054;
 
     /// A UDPv4 locator.
     pub const fn udp_v4(ip: [u8; 4], port: u16) -> Self {
@@ -45,6 +52,26 @@ impl Locator {
         }
         let a = self.address;
         Some(([a[12], a[13], a[14], a[15]], port))
+    }
+
+    /// The link with this number, to this peer.
+    pub const fn shared_memory(link: u32, peer: GuidPrefix) -> Self {
+        let mut address = [0; 16];
+        let (prefix, _) = address.split_at_mut(12);
+        prefix.copy_from_slice(&peer.0);
+        Self {
+            kind: Self::KIND_SHARED_MEMORY,
+            port: link,
+            address,
+        }
+    }
+
+    /// The number of the link, if it is one.
+    pub const fn to_link(self) -> Option<u32> {
+        match self.kind {
+            Self::KIND_SHARED_MEMORY => Some(self.port),
+            _ => None,
+        }
     }
 
     /// Whether it is an IPv4 multicast group.
@@ -73,6 +100,7 @@ impl fmt::Debug for Locator {
                 "udp/{}.{}.{}.{}:{}",
                 a[12], a[13], a[14], a[15], self.port
             ),
+            Self::KIND_SHARED_MEMORY => write!(f, "shared memory, link {}", self.port),
             kind => write!(f, "locator kind {kind} port {} {a:02x?}", self.port),
         }
     }
@@ -102,13 +130,56 @@ pub struct Reach {
     pub local_only: bool,
 }
 
+/// What carries datagrams to a peer; decides how large they may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RouteKind {
+    /// A link through shared memory: samples go whole, of any size, and only
+    /// their place is told.
+    SharedMemory,
+    /// Sockets of this host, where large datagrams are safe.
+    SameHost,
+    /// A network.
+    Network,
+}
+
 /// Where to send for one peer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Route {
     /// Destinations: every datagram goes to each of them.
     pub locators: Arc<[Locator]>,
-    /// Whether the peer is on this host, so that large datagrams are safe.
-    pub same_host: bool,
+    /// What is between us and the peer.
+    pub kind: RouteKind,
+}
+
+impl Route {
+    /// By sockets: to a peer of this host, or across a network.
+    pub fn by_socket(locators: &[Locator], same_host: bool) -> Self {
+        Self {
+            locators: Arc::from(locators),
+            kind: match same_host {
+                true => RouteKind::SameHost,
+                false => RouteKind::Network,
+            },
+        }
+    }
+
+    /// By the link with this locator.
+    pub fn by_link(link: Locator) -> Self {
+        Self {
+            locators: Arc::from([link].as_slice()),
+            kind: RouteKind::SharedMemory,
+        }
+    }
+
+    /// Whether the peer is on this host.
+    pub fn is_same_host(&self) -> bool {
+        self.kind != RouteKind::Network
+    }
+
+    /// Whether it is a link through shared memory.
+    pub fn is_shared_memory(&self) -> bool {
+        self.kind == RouteKind::SharedMemory
+    }
 }
 
 impl Reach {
@@ -132,14 +203,8 @@ impl Reach {
             .or_else(|| usable().find(|l| l.is_loopback()).map(|l| (l, true)))
             .filter(|(_, same_host)| *same_host || !self.local_only);
         match pick {
-            Some((locator, same_host)) => Route {
-                locators: Arc::from([locator].as_slice()),
-                same_host,
-            },
-            None => Route {
-                locators: Arc::from([].as_slice()),
-                same_host: false,
-            },
+            Some((locator, same_host)) => Route::by_socket(&[locator], same_host),
+            None => Route::by_socket(&[], false),
         }
     }
 
@@ -186,7 +251,7 @@ mod tests {
         let link = Locator::udp_v4([10, 0, 0, 9], 7411);
         let far = Locator::udp_v4([192, 168, 7, 1], 7411);
         let route = reach.choose(&[far, link, here]);
-        assert_eq!((&*route.locators, route.same_host), (&[here][..], true));
+        assert_eq!(route, Route::by_socket(&[here], true));
         assert_eq!(&*reach.choose(&[far, link]).locators, &[link]);
         assert_eq!(&*reach.choose(&[far]).locators, &[far]);
         assert!(

@@ -43,6 +43,8 @@ pub struct Datagram<'a> {
     pub to: &'a [Locator],
     /// Head, payload and tail; payload and tail may be empty.
     pub parts: [&'a [u8]; 3],
+    /// The payload among the parts, for who can share it.
+    pub body: &'a Bytes,
 }
 
 impl Datagram<'_> {
@@ -131,6 +133,7 @@ impl Outbox {
             split: None,
             body: Bytes::new(),
             has_content: false,
+            by_link: to.iter().all(|to| to.to_link().is_some()),
             to: Arc::clone(to),
             outbox: self,
         }
@@ -145,6 +148,7 @@ impl Outbox {
                 &entry.body,
                 self.bytes.get(entry.split..entry.end).unwrap_or_default(),
             ],
+            body: &entry.body,
         })
     }
 
@@ -169,6 +173,8 @@ pub struct MessageBuilder<'a> {
     split: Option<usize>,
     body: Bytes,
     has_content: bool,
+    /// It goes by links of shared memory alone.
+    by_link: bool,
     to: Arc<[Locator]>,
 }
 
@@ -185,6 +191,15 @@ impl MessageBuilder<'_> {
             .len()
             .saturating_sub(self.start)
             .saturating_add(self.body.len())
+    }
+
+    /// Bytes of it that are copied on their way: all, but for a large payload
+    /// that a link only names.
+    pub fn cost_bytes(&self) -> usize {
+        match self.by_link {
+            true => self.size_bytes().saturating_sub(self.body.len()),
+            false => self.size_bytes(),
+        }
     }
 
     /// Whether a submessage other than INFO has been written.
@@ -226,8 +241,10 @@ impl MessageBuilder<'_> {
     }
 
     /// Adds a DATA. A payload over [`Outbox::INLINE_PAYLOAD_MAX_BYTES`] is
-    /// shared and takes the datagram's one place for it. The payload begins
-    /// with its encapsulation header; empty means none at all.
+    /// shared and takes the datagram's one place for it. On a link it may be
+    /// longer than a submessage's length can say, which is 0 then: see
+    /// [`MessageReader::in_parts`](crate::receiver::MessageReader::in_parts). The
+    /// payload begins with its encapsulation header; empty means none at all.
     pub fn data(&mut self, head: &DataHead<'_>, payload: &Bytes) -> bool {
         let inline = payload.len() <= Outbox::INLINE_PAYLOAD_MAX_BYTES;
         if !self.fits_payload(head.size_bytes(), payload.len(), inline) {
@@ -305,7 +322,7 @@ impl MessageBuilder<'_> {
 
     fn fits_payload(&self, head_bytes: usize, payload_bytes: usize, inline: bool) -> bool {
         let total = head_bytes.saturating_add(payload_bytes.next_multiple_of(4));
-        let is_expressible = total <= usize::from(u16::MAX);
+        let is_expressible = total <= usize::from(u16::MAX) || self.by_link;
         is_expressible && total <= self.room() && (inline || self.split.is_none())
     }
 

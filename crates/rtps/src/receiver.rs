@@ -12,6 +12,7 @@ use crate::time::Timestamp;
 use crate::wire::{
     Cursor, Endianness, Header, LocatorList, Submessage, SubmessageHeader, WireError,
 };
+use core::mem;
 
 /// What holds for a submessage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,7 +57,16 @@ pub struct MessageReader<'a> {
     own: GuidPrefix,
     source: Source,
     rest: Cursor<'a>,
+    /// A payload that lies elsewhere, and what follows it.
+    outside: Outside<'a>,
     error: Option<WireError>,
+}
+
+/// The parts of a message behind its head; both empty for a plain datagram.
+#[derive(Clone, Copy, Debug, Default)]
+struct Outside<'a> {
+    body: &'a [u8],
+    tail: &'a [u8],
 }
 
 impl<'a> MessageReader<'a> {
@@ -72,8 +82,25 @@ impl<'a> MessageReader<'a> {
             own,
             source: Source::of(header),
             rest: Cursor::new(rest, Endianness::Little),
+            outside: Outside::default(),
             error: None,
         })
+    }
+
+    /// Begins to read a message that came by a link in the three parts of
+    /// [`Datagram`](crate::outbox::Datagram). The head ends within a DATA whose
+    /// payload is `body`; the tail begins with what pads that to four bytes. The
+    /// length of that DATA may be 0, for it need not fit 16 bits. Without a body
+    /// the tail only goes on where the head ends.
+    pub fn in_parts(
+        head: &'a [u8],
+        body: &'a [u8],
+        tail: &'a [u8],
+        own: GuidPrefix,
+    ) -> Result<Self, WireError> {
+        let mut reader = Self::new(head, own)?;
+        reader.outside = Outside { body, tail };
+        Ok(reader)
     }
 
     /// The header of the message.
@@ -88,16 +115,53 @@ impl<'a> MessageReader<'a> {
     }
 
     fn step(&mut self) -> Result<Option<(Source, Submessage<'a>)>, WireError> {
-        while !self.rest.rest().is_empty() {
+        loop {
+            if self.rest.rest().is_empty() && !self.begin_tail()? {
+                return Ok(None);
+            }
             let header = SubmessageHeader::parse(&mut self.rest)?;
-            let body = header.body(&mut self.rest)?;
-            let submessage = Submessage::parse(header, body)?;
+            let submessage = match self.ends_outside(header) {
+                true => self.take_outside(header)?,
+                false => Submessage::parse(header, header.body(&mut self.rest)?)?,
+            };
             self.note(&submessage);
             if self.is_for_us(&submessage) {
                 return Ok(Some((self.source, submessage)));
             }
         }
-        Ok(None)
+    }
+
+    /// Goes on with the tail where the head is through; false at the very end.
+    fn begin_tail(&mut self) -> Result<bool, WireError> {
+        let Outside { body, tail } = mem::take(&mut self.outside);
+        if !body.is_empty() {
+            // Nobody has told whose payload it is.
+            return Err(WireError::InvalidLength);
+        }
+        self.rest = Cursor::new(tail, Endianness::Little);
+        Ok(!tail.is_empty())
+    }
+
+    /// Whether this is the submessage that the head ends in.
+    fn ends_outside(&self, header: SubmessageHeader) -> bool {
+        let here = self.rest.rest().len();
+        let is_open = header.length == 0 || usize::from(header.length) > here;
+        is_open && !self.outside.body.is_empty()
+    }
+
+    fn take_outside(&mut self, header: SubmessageHeader) -> Result<Submessage<'a>, WireError> {
+        let Outside { body, tail } = mem::take(&mut self.outside);
+        let head = self.rest.rest();
+        let padding = body.len().wrapping_neg() & 3;
+        let tail = tail.get(padding..).ok_or(WireError::InvalidLength)?;
+        let length = [head.len(), body.len(), padding]
+            .into_iter()
+            .fold(0, usize::saturating_add);
+        if header.length != 0 && usize::from(header.length) != length {
+            return Err(WireError::InvalidLength);
+        }
+        self.rest = Cursor::new(tail, Endianness::Little);
+        Submessage::parse_with_payload(header, head, body)
     }
 
     /// Keeps what an INFO submessage says about the following ones.

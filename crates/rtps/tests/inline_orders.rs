@@ -2,8 +2,6 @@
 //! §8.7.7, PID_DIRECTED_WRITE), and that who does not understand a parameter
 //! leaves it (§9.4.2.11.2). The bytes are written by hand: we send neither.
 
-use std::sync::Arc;
-
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 use pteros_rtps::locator::{Locator, Route};
 use pteros_rtps::outbox::Outbox;
@@ -44,10 +42,7 @@ fn reader(reliability: Reliability) -> Reader {
     let writer = WriterProxyConfig {
         guid: writer(),
         qos: EndpointQos::default(),
-        route: Route {
-            locators: Arc::from([Locator::udp_v4([10, 0, 0, 1], 7411)].as_slice()),
-            same_host: false,
-        },
+        route: Route::by_socket(&[Locator::udp_v4([10, 0, 0, 1], 7411)], false),
         vendor: VendorId::OPENDDS,
     };
     assert!(reader.match_writer(Instant::ZERO, writer));

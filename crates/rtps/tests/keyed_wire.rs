@@ -1,8 +1,6 @@
 //! What instances look like on the wire (RTPS 2.5 §8.7.4, §9.6.4.8–9), out and
 //! in.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use pteros_rtps::history::{CacheChange, ChangeKind};
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
@@ -27,10 +25,7 @@ fn reader_guid() -> Guid {
 }
 
 fn route() -> Route {
-    Route {
-        locators: Arc::from([Locator::udp_v4([10, 0, 0, 1], 7411)].as_slice()),
-        same_host: false,
-    }
+    Route::by_socket(&[Locator::udp_v4([10, 0, 0, 1], 7411)], false)
 }
 
 fn writer() -> Writer {

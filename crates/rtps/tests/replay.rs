@@ -371,7 +371,7 @@ fn a_recorded_talker_matches_our_listener_and_is_answered_where_it_listens() {
         assert_eq!((local, theirs), (guid, *vendor));
         assert!(remote.qos.user_data.starts_with(b"typehash=RIHS01_"));
         assert_eq!(*route.locators, [Locator::udp_v4([10, 99, 7, 1], port + 1)]);
-        assert!(!route.same_host);
+        assert!(!route.is_same_host());
         let metatraffic = Locator::udp_v4([10, 99, 7, 1], *port);
         assert!(seen.sent_to.contains(&metatraffic));
         assert!(seen.sent_to.iter().all(|to| *to == metatraffic));

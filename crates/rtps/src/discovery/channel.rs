@@ -261,7 +261,6 @@ mod tests {
     use crate::id::VendorId;
     use crate::locator::Locator;
     use crate::receiver::MessageReader;
-    use alloc::sync::Arc;
 
     #[test]
     fn counts_go_on_when_a_peer_is_met_again_since_it_may_never_have_forgotten_us() {
@@ -274,10 +273,7 @@ mod tests {
         let mut peer = ParticipantData::new(them);
         peer.builtin_endpoints = 3;
         peer.vendor = VendorId::FAST_DDS;
-        let route = Route {
-            locators: Arc::from([Locator::udp_v4([10, 0, 0, 2], 7410)]),
-            same_host: false,
-        };
+        let route = Route::by_socket(&[Locator::udp_v4([10, 0, 0, 2], 7410)], false);
         let mut last = 0;
         for round in 0..4 {
             let now = Instant::ZERO + Duration::from_secs(round);

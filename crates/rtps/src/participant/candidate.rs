@@ -217,7 +217,7 @@ pub(super) fn proof(from: Option<Locator>, announced: &[Locator], reach: &Reach)
         return Proof::Address(source);
     }
     let ours = source[0] == 127 || reach.own.iter().any(|own| own.ip == source);
-    if ours && reach.choose(announced).same_host {
+    if ours && reach.choose(announced).is_same_host() {
         return Proof::Plausible;
     }
     Proof::None
@@ -270,7 +270,7 @@ mod tests {
         let proof = proof(from, &[bridge, lan], &reach());
         assert_eq!(proof, Proof::Address([10, 0, 0, 9]));
         let route = route(&reach(), &[bridge, lan], proof);
-        assert_eq!((&*route.locators, route.same_host), (&[lan][..], false));
+        assert_eq!(route, Route::by_socket(&[lan], false));
     }
 
     #[test]

@@ -191,6 +191,18 @@ impl Reader {
 
     /// Takes a DATA submessage.
     pub fn handle_data(&mut self, now: Instant, source: &Source, data: &Data<'_>) {
+        self.handle_shared_data(now, source, data, None);
+    }
+
+    /// As [`Self::handle_data`]. A payload that is all of `shared` is kept as
+    /// that instead of copied.
+    pub fn handle_shared_data(
+        &mut self,
+        now: Instant,
+        source: &Source,
+        data: &Data<'_>,
+        shared: Option<&Bytes>,
+    ) {
         let guid = source.prefix.with(data.writer);
         if !self.begin(now, guid, true) {
             return;
@@ -225,14 +237,29 @@ impl Reader {
         } else {
             let payload = if is_nothing { &[] } else { data.payload };
             self.note_told(guid, &mut head, &data.inline_qos);
-            if self.passes(&head, payload) {
-                let payload = Bytes::copy_from_slice(payload);
+            if payload.len() > self.config.limits.defrag.sample_bytes_max {
+                self.give_up(guid, data.sequence);
+            } else if self.passes(&head, payload) {
+                let payload = match shared {
+                    Some(shared) if is_same(shared, payload) => shared.clone(),
+                    _ => Bytes::copy_from_slice(payload),
+                };
                 self.take(guid, head, payload);
             } else {
                 self.keep_out(guid, head);
             }
         }
         self.settle(guid);
+    }
+
+    /// A sample is larger than allowed: it will never fit, and waiting for it
+    /// would stop the writer.
+    fn give_up(&mut self, guid: Guid, sequence: SequenceNumber) {
+        self.stats.too_large.tally();
+        if let Some(proxy) = self.writers.get_mut(&guid) {
+            proxy.skip(sequence.0, sequence.0, &mut self.ready);
+        }
+        self.note_lost(guid, 1);
     }
 
     /// Takes fragments of a sample.
@@ -301,12 +328,7 @@ impl Reader {
             Assembly::Duplicate => self.stats.duplicate_fragments.tally(),
             Assembly::Invalid => self.stats.invalid_fragments.tally(),
             Assembly::NoRoom => self.stats.no_room.tally(),
-            Assembly::TooLarge => {
-                // It will never fit; waiting for it would stop the writer.
-                self.stats.too_large.tally();
-                proxy.skip(data.sequence.0, data.sequence.0, &mut self.ready);
-                self.note_lost(guid, 1);
-            }
+            Assembly::TooLarge => self.give_up(guid, data.sequence),
         }
         self.settle(guid);
     }
@@ -624,6 +646,11 @@ impl Reader {
         }
         self.timers.set(TIMER_WRITERS, wake);
     }
+}
+
+/// Whether these are the very same bytes.
+fn is_same(shared: &Bytes, payload: &[u8]) -> bool {
+    core::ptr::eq(shared.as_ref(), payload)
 }
 
 /// What a submessage says about its sample besides the payload.

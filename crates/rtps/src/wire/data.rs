@@ -75,6 +75,20 @@ impl<'a> Data<'a> {
         })
     }
 
+    /// Reads the body of a DATA whose payload lies elsewhere.
+    pub(super) fn parse_with_payload(
+        flags: u8,
+        head: &'a [u8],
+        payload: &'a [u8],
+    ) -> Result<Self, WireError> {
+        let data = Self::parse(flags, head)?;
+        let is_announced = flags & (FLAG_DATA | FLAG_KEY) != 0;
+        match is_announced && data.payload.is_empty() {
+            true => Ok(Self { payload, ..data }),
+            false => Err(WireError::InvalidFlags),
+        }
+    }
+
     /// What the change says about its instance.
     pub fn change_kind(&self) -> ChangeKind {
         self.inline_qos.change_kind()

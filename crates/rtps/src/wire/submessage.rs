@@ -116,6 +116,19 @@ impl<'a> Submessage<'a> {
         })
     }
 
+    /// Reads a submessage whose payload lies elsewhere; `head` is what comes
+    /// before that. Only a DATA can be so.
+    pub(crate) fn parse_with_payload(
+        header: SubmessageHeader,
+        head: &'a [u8],
+        payload: &'a [u8],
+    ) -> Result<Self, WireError> {
+        match header.id {
+            id::DATA => Data::parse_with_payload(header.flags, head, payload).map(Self::Data),
+            _ => Err(WireError::InvalidLength),
+        }
+    }
+
     /// The writer it comes from or answers; `None` for those about no endpoint.
     pub fn writer(&self) -> Option<EntityId> {
         match self {

@@ -104,7 +104,14 @@ impl Writer {
 
     /// Sends to a reader elsewhere from now on.
     pub fn update_route(&mut self, guid: Guid, route: Route) {
+        let Some(old) = self.reader_mut(guid).map(|reader| reader.group) else {
+            return;
+        };
         let group = self.join_group(guid.prefix, &route);
+        let undeclared = self.groups.get(old).and_then(|old| old.skipped);
+        if let Some(new) = self.groups.get_mut(group).filter(|new| new.readers == 0) {
+            new.skipped = undeclared;
+        }
         if let Some(reader) = self.reader_mut(guid) {
             reader.group = group;
         }

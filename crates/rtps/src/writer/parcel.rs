@@ -1,11 +1,13 @@
 //! One change on its way to one destination: whole or in fragments, with what
-//! goes along in the same datagram. The payload is shared, not copied.
+//! goes along in the same datagram. The payload is shared, not copied. On a link
+//! of shared memory every change goes whole, whatever its size.
 
 use super::config::Burst;
 use super::proxy::Group;
 use crate::history::{Change, ChangeKind};
 use crate::id::{EntityId, Guid};
 use crate::interval::Run;
+use crate::locator::RouteKind;
 use crate::outbox::{MessageBuilder, Outbox};
 use crate::seq::{FragmentNumber, SequenceNumber};
 use crate::stats::Tally;
@@ -40,9 +42,9 @@ impl Left {
         self.datagrams == 0 || self.bytes == 0 || out.is_full() || fault!("burst-ends-early")
     }
 
-    /// Finishes a datagram that carries `body_bytes` of payload.
+    /// Finishes a datagram. What a link need not copy costs nothing of a burst.
     pub fn finish(&mut self, message: MessageBuilder<'_>, stats: &mut WriterStats) {
-        self.bytes = self.bytes.saturating_sub(message.size_bytes());
+        self.bytes = self.bytes.saturating_sub(message.cost_bytes());
         if message.finish() {
             self.datagrams = self.datagrams.saturating_sub(1);
             stats.datagrams.tally();
@@ -74,7 +76,7 @@ impl Parcel<'_> {
         left: &mut Left,
         stats: &mut WriterStats,
     ) -> Option<u32> {
-        let total = fragments_total(change);
+        let total = self.pieces(change);
         if total <= 1 {
             self.send_whole(change, out, left, stats);
             return None;
@@ -96,12 +98,21 @@ impl Parcel<'_> {
         None
     }
 
+    /// In how many datagrams the change goes there.
+    pub fn pieces(&self, change: &Change) -> u32 {
+        match self.to.route.kind {
+            RouteKind::SharedMemory => 1,
+            RouteKind::SameHost | RouteKind::Network => fragments_total(change),
+        }
+    }
+
     fn begin<'o>(&self, out: &'o mut Outbox, change: &Change, index: u32) -> MessageBuilder<'o> {
-        let mut message = out.begin(
-            self.writer.prefix,
-            &self.to.route.locators,
-            DATAGRAM_BYTES_MAX,
-        );
+        let bytes_max = match self.to.route.kind {
+            RouteKind::SharedMemory => usize::MAX,
+            RouteKind::SameHost | RouteKind::Network => DATAGRAM_BYTES_MAX,
+        };
+        let route = &self.to.route.locators;
+        let mut message = out.begin(self.writer.prefix, route, bytes_max);
         message.info_destination(self.to.prefix);
         if let Some(heartbeat) = self.prelude.as_ref().filter(|_| index == 0) {
             message.heartbeat(heartbeat);

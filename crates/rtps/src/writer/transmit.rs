@@ -5,7 +5,7 @@
 //! allocated but what the outbox needs to grow.
 
 use super::Writer;
-use super::parcel::{Left, Parcel, fragments_total};
+use super::parcel::{Left, Parcel};
 use super::proxy::{Group, ReaderProxy};
 use crate::history::Change;
 use crate::id::EntityId;
@@ -136,7 +136,7 @@ impl Writer {
     pub(super) fn is_near(&self) -> bool {
         self.groups
             .iter()
-            .all(|group| group.readers == 0 || group.route.same_host)
+            .all(|group| group.readers == 0 || group.route.is_same_host())
     }
 
     /// Whether the heartbeat with this change asks for acknowledgements.
@@ -203,6 +203,7 @@ impl Writer {
             heartbeat: heartbeat.filter(|_| reliable && !fault!("no-heartbeat-along")),
         };
         let next = parcel.send(change, from, out, left, &mut self.stats);
+        let total = parcel.pieces(change);
         self.stats.gaps.tally_by(u64::from(gap.is_some()));
         self.stats
             .heartbeats
@@ -211,10 +212,8 @@ impl Writer {
         if next.is_none() {
             self.stats.samples_sent.tally();
         }
-        let sent = next
-            .unwrap_or_else(|| fragments_total(change))
-            .saturating_sub(from);
-        if fragments_total(change) > 1 {
+        let sent = next.unwrap_or(total).saturating_sub(from);
+        if total > 1 {
             self.stats.fragments_sent.tally_by(u64::from(sent));
         }
         next

@@ -7,17 +7,14 @@
 
 pub mod net;
 
-use std::sync::Arc;
-
 use bytes::Bytes;
-use net::Net;
+use net::{Net, Sent};
 use pteros_rtps::history::CacheChange;
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 use pteros_rtps::locator::{Locator, Route};
 use pteros_rtps::outbox::Outbox;
 use pteros_rtps::qos::EndpointQos;
 use pteros_rtps::reader::{Reader, ReaderConfig, ReaderEvent, WriterProxyConfig};
-use pteros_rtps::receiver::MessageReader;
 use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::{Duration, Instant};
 use pteros_rtps::wire::Submessage;
@@ -68,10 +65,12 @@ pub fn locator(node: usize) -> Locator {
 }
 
 pub fn route(node: usize) -> Route {
-    Route {
-        locators: Arc::from([locator(node)].as_slice()),
-        same_host: false,
-    }
+    Route::by_socket(&[locator(node)], false)
+}
+
+/// The link to a node, the same for all.
+pub fn link(node: usize) -> Locator {
+    Locator::shared_memory(u32::try_from(node).unwrap(), prefix(node))
 }
 
 impl Pair {
@@ -138,6 +137,23 @@ impl Pair {
             paused: false,
         });
         R(self.readers.len() - 1)
+    }
+
+    /// Both sides reach each other by a link from now on, or by sockets.
+    pub fn reroute(&mut self, w: W, r: R, by_link: bool) {
+        let (writer, reader) = (&mut self.writers[w.0], &mut self.readers[r.0]);
+        let to = |node| match by_link {
+            true => Route::by_link(link(node)),
+            false => route(node),
+        };
+        let (to_reader, to_writer) = (to(reader.node), to(writer.node));
+        writer
+            .machine
+            .update_route(reader.machine.guid(), to_reader);
+        reader
+            .machine
+            .update_route(writer.machine.guid(), to_writer);
+        self.flush();
     }
 
     /// Both sides learn of each other at once.
@@ -259,8 +275,8 @@ impl Pair {
 
     /// Delivers what has arrived and does what is due.
     fn turn(&mut self) {
-        while let Some((to, bytes)) = self.net.receive() {
-            self.deliver(to, &bytes);
+        while let Some((to, sent)) = self.net.receive() {
+            self.deliver_sent(to, &sent);
             self.flush();
         }
         let now = self.now();
@@ -279,12 +295,21 @@ impl Pair {
 
     /// Gives a datagram to the machines it is for, as a driver would.
     pub fn deliver(&mut self, to: Locator, bytes: &[u8]) {
+        let sent = Sent {
+            head: bytes.to_vec(),
+            body: Bytes::new(),
+            tail: Vec::new(),
+        };
+        self.deliver_sent(to, &sent);
+    }
+
+    fn deliver_sent(&mut self, to: Locator, sent: &Sent) {
         let now = self.now();
-        let nodes: Vec<usize> = (0..32).filter(|node| locator(*node) == to).collect();
-        let Some(node) = nodes.first().copied() else {
+        let here = |node: &usize| locator(*node) == to || link(*node) == to;
+        let Some(node) = (0..32).find(here) else {
             return;
         };
-        let Ok(messages) = MessageReader::new(bytes, prefix(node)) else {
+        let Some(messages) = sent.read(prefix(node)) else {
             return;
         };
         for (source, submessage) in messages {
@@ -296,7 +321,7 @@ impl Pair {
                 let machine = &mut reader.machine;
                 match &submessage {
                     Submessage::Data(d) if is_for(own, d.reader) => {
-                        machine.handle_data(now, &source, d);
+                        machine.handle_shared_data(now, &source, d, Some(&sent.body));
                     }
                     Submessage::DataFrag(d) if is_for(own, d.reader) => {
                         machine.handle_data_frag(now, &source, d);

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use pteros_rtps::id::GuidPrefix;
 use pteros_rtps::locator::Locator;
 use pteros_rtps::outbox::Outbox;
@@ -55,10 +56,36 @@ pub enum Said {
     Other,
 }
 
-pub fn said(datagram: &[u8]) -> Vec<Said> {
+/// One datagram under way, in its parts if it goes by a link.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    pub head: Vec<u8>,
+    pub body: Bytes,
+    pub tail: Vec<u8>,
+}
+
+impl Sent {
+    fn plain(bytes: Vec<u8>) -> Self {
+        Self {
+            head: bytes,
+            body: Bytes::new(),
+            tail: Vec::new(),
+        }
+    }
+
+    pub fn read(&self, own: GuidPrefix) -> Option<MessageReader<'_>> {
+        MessageReader::in_parts(&self.head, &self.body, &self.tail, own).ok()
+    }
+
+    fn len(&self) -> usize {
+        self.head.len() + self.body.len() + self.tail.len()
+    }
+}
+
+pub fn said(datagram: &Sent) -> Vec<Said> {
     // Read as whoever it is for.
-    let own = destination(datagram).unwrap_or(GuidPrefix::UNKNOWN);
-    let Ok(reader) = MessageReader::new(datagram, own) else {
+    let own = destination(&datagram.head).unwrap_or(GuidPrefix::UNKNOWN);
+    let Some(reader) = datagram.read(own) else {
         return Vec::new();
     };
     reader
@@ -144,7 +171,7 @@ pub struct Net {
     /// Heartbeats are cut out of datagrams before they fly.
     pub strip_heartbeats: bool,
     /// By arrival, then by departure.
-    flights: BTreeMap<(Instant, u64), (Locator, Vec<u8>)>,
+    flights: BTreeMap<(Instant, u64), (Locator, Sent)>,
     rules: Vec<Rule>,
     random: Random,
     order: u64,
@@ -195,18 +222,31 @@ impl Net {
         let mut datagrams = Vec::new();
         for datagram in out.iter() {
             for to in datagram.to {
-                datagrams.push((*to, datagram.to_vec()));
+                let sent = match to.to_link() {
+                    None => Sent::plain(datagram.to_vec()),
+                    Some(_) => Sent {
+                        head: datagram.parts[0].to_vec(),
+                        // What lies in shared memory is not copied.
+                        body: datagram.body.clone(),
+                        tail: datagram.parts[2].to_vec(),
+                    },
+                };
+                datagrams.push((*to, sent));
             }
         }
         out.clear();
-        for (to, bytes) in datagrams {
-            self.send_one(to, bytes);
+        for (to, sent) in datagrams {
+            self.launch_one(to, sent);
         }
     }
 
-    pub fn send_one(&mut self, to: Locator, mut bytes: Vec<u8>) {
+    pub fn send_one(&mut self, to: Locator, bytes: Vec<u8>) {
+        self.launch_one(to, Sent::plain(bytes));
+    }
+
+    fn launch_one(&mut self, to: Locator, mut bytes: Sent) {
         if self.strip_heartbeats {
-            bytes = without(&bytes, 0x07);
+            bytes.head = without(&bytes.head, 0x07);
         }
         let all = said(&bytes);
         self.bytes_sent += bytes.len();
@@ -220,7 +260,8 @@ impl Net {
             rule.fate
         });
         self.log.push(all);
-        if bytes.len() > self.mtu || matches!(fate, Some(Fate::Drop)) {
+        let fits = to.to_link().is_some() || bytes.len() <= self.mtu;
+        if !fits || matches!(fate, Some(Fate::Drop)) {
             return;
         }
         let copies = if matches!(fate, Some(Fate::Duplicate)) {
@@ -240,7 +281,7 @@ impl Net {
         }
     }
 
-    fn launch(&mut self, to: Locator, bytes: &[u8], extra: Duration) {
+    fn launch(&mut self, to: Locator, bytes: &Sent, extra: Duration) {
         if self.random.percent(self.faults.loss_percent) {
             return;
         }
@@ -250,7 +291,7 @@ impl Net {
         self.order += 1;
         let jitter = Duration::from_nanos(i64::try_from(jitter).unwrap());
         let at = self.now.after(self.latency).after(extra).after(jitter);
-        self.flights.insert((at, self.order), (to, bytes.to_vec()));
+        self.flights.insert((at, self.order), (to, bytes.clone()));
     }
 
     /// When the next datagram arrives.
@@ -259,7 +300,7 @@ impl Net {
     }
 
     /// The next datagram that has arrived by now.
-    pub fn receive(&mut self) -> Option<(Locator, Vec<u8>)> {
+    pub fn receive(&mut self) -> Option<(Locator, Sent)> {
         self.next_arrival().filter(|at| *at <= self.now)?;
         self.flights.pop_first().map(|(_, flight)| flight)
     }

@@ -36,7 +36,7 @@ fn on_one_host_fragments_are_63_kb_and_the_size_is_fixed_per_sample() {
         guid: pair.guid(r),
         qos: latched(5),
         route: Route {
-            same_host: true,
+            kind: RouteKind::SameHost,
             ..pair::route(pair.readers[r.0].node)
         },
         expects_inline_qos: false,

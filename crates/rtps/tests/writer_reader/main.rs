@@ -9,6 +9,7 @@ mod fragments;
 mod history;
 mod instances;
 mod late_joiners;
+mod links;
 mod repair;
 mod strangers;
 mod time;
@@ -18,14 +19,14 @@ use pair::net::{Fate, Said};
 use pair::{Pair, R, W};
 use pteros_rtps::history::ChangeKind;
 use pteros_rtps::id::{EntityId, VendorId};
-use pteros_rtps::locator::Route;
+use pteros_rtps::locator::{Route, RouteKind};
 use pteros_rtps::outbox::Outbox;
 use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability, ResourceLimits};
 use pteros_rtps::reader::ReaderEvent;
-use pteros_rtps::receiver::Source;
+use pteros_rtps::receiver::{MessageReader, Source};
 use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::Duration;
-use pteros_rtps::wire::{AckNack, Gap, Header, Heartbeat, SequenceSet};
+use pteros_rtps::wire::{AckNack, Gap, Header, Heartbeat, SequenceSet, Submessage};
 use pteros_rtps::writer::{NewChange, ReaderProxyConfig, WriteError, WriterEvent};
 
 fn reliable() -> EndpointQos {

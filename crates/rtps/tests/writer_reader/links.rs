@@ -1,0 +1,254 @@
+//! Readers reached by a link of shared memory: samples go whole, of any size,
+//! and only their place is told.
+
+use crate::*;
+
+/// As [`joined`], by a link.
+fn linked(writer: EndpointQos, reader: EndpointQos) -> (Pair, W, R) {
+    let (mut pair, w, r) = joined(writer, reader);
+    pair.reroute(w, r, true);
+    (pair, w, r)
+}
+
+fn is_piece(said: &Said) -> bool {
+    matches!(said, Said::Frag(..))
+}
+
+fn write_image(pair: &mut Pair, w: W, bytes: usize) -> Bytes {
+    let payload = Bytes::from(image(bytes));
+    let change = NewChange {
+        payload: payload.clone(),
+        ..NewChange::default()
+    };
+    pair.try_write(w, change).expect("room");
+    payload
+}
+
+#[test]
+fn four_megabytes_arrive_as_the_very_memory_that_was_written() {
+    let (mut pair, w, r) = linked(reliable(), reliable());
+    let payload = write_image(&mut pair, w, 4 << 20);
+    pair.run_ms(1);
+    let received = &pair.readers[r.0].received;
+    assert_eq!(received.len(), 1);
+    assert_eq!(received[0].payload.as_ptr(), payload.as_ptr(), "no copy");
+    assert_eq!(received[0].payload.len(), 4 << 20);
+    assert_eq!(pair.net.count(is_data(1)), 1);
+    assert_eq!(pair.net.count(is_piece), 0);
+    // The heartbeat behind it is read, though the DATA tells no length.
+    assert_eq!(pair.net.count(is_heartbeat), 1);
+    pair.run_ms(500);
+    assert!(pair.writers[w.0].machine.is_acked_by_all());
+}
+
+#[test]
+fn payloads_of_every_size_come_as_they_were_written() {
+    let (mut pair, w, r) = linked(keep_all(1_000), keep_all(1_000));
+    let sizes = (0..9).chain([511, 512, 513, 514, 515, 516, 65_000]);
+    let sizes: Vec<usize> = sizes.chain(65_480..65_540).collect();
+    for size in &sizes {
+        write_image(&mut pair, w, *size);
+    }
+    pair.run_ms(100);
+    let received = &pair.readers[r.0].received;
+    let all: Vec<&[u8]> = received.iter().map(|change| &change.payload[..]).collect();
+    // A payload of nothing is no sample.
+    assert_eq!(all.len(), sizes.len() - 1);
+    for (payload, size) in all.iter().zip(&sizes[1..]) {
+        let written = image(*size);
+        let small = *size <= Outbox::INLINE_PAYLOAD_MAX_BYTES;
+        // What shares the head is padded, as on any wire.
+        let end = if small {
+            size.next_multiple_of(4)
+        } else {
+            *size
+        };
+        assert_eq!(payload.len(), end, "{size} bytes");
+        assert_eq!(&payload[..*size], &written[..]);
+    }
+}
+
+#[test]
+fn lost_records_are_sent_again_whole_and_order_holds() {
+    let (mut pair, w, r) = linked(keep_all(1_000), keep_all(1_000));
+    pair.net.faults.loss_percent = 30;
+    for round in 0..100 {
+        write_image(&mut pair, w, if round % 3 == 0 { 200_000 } else { 40 });
+        pair.run_ms(1);
+    }
+    pair.run_ms(5_000);
+    pair.net.heal();
+    pair.run_ms(1_000);
+    assert_eq!(pair.numbers(r), (1..=100).collect::<Vec<_>>());
+    assert_eq!(lost(&pair, r), 0);
+    assert_eq!(pair.net.count(is_piece), 0, "repairs are whole too");
+    assert!(pair.writers[w.0].machine.is_acked_by_all());
+}
+
+#[test]
+fn readers_by_link_and_by_socket_get_one_writers_samples_each_its_way() {
+    let mut pair = Pair::new();
+    let w = pair.writer(0, reliable());
+    let (near, far) = (pair.reader(1, reliable()), pair.reader(2, reliable()));
+    pair.join(w, near);
+    pair.join(w, far);
+    pair.run_ms(50);
+    pair.reroute(w, near, true);
+    pair.net.log.clear();
+    let payload = write_image(&mut pair, w, 300_000);
+    pair.run_ms(20);
+    for r in [near, far] {
+        assert_eq!(pair.numbers(r), [1]);
+        assert_eq!(pair.readers[r.0].received[0].payload, payload);
+    }
+    assert_eq!(pair.net.count(is_data(1)), 1);
+    assert_eq!(pair.net.count(is_piece), 300_000_usize.div_ceil(1_344));
+}
+
+#[test]
+fn a_burst_is_not_spent_by_payloads_that_are_only_named() {
+    let mut pair = Pair::new();
+    let w = pair.writer_with(0, reliable(), |config| config.burst.bytes = 10_000);
+    let readers: Vec<R> = (1..=3).map(|node| pair.reader(node, reliable())).collect();
+    for r in &readers {
+        pair.join(w, *r);
+    }
+    pair.run_ms(50);
+    for r in &readers {
+        pair.reroute(w, *r, true);
+    }
+    let change = NewChange {
+        payload: Bytes::from(image(1 << 20)),
+        ..NewChange::default()
+    };
+    let now = pair.now();
+    let machine = &mut pair.writers[w.0].machine;
+    machine.write(now, change).unwrap();
+    let mut out = Outbox::new();
+    assert!(!machine.poll_transmit(now, &mut out), "one burst sends all");
+    assert_eq!(out.len(), 3);
+    for datagram in out.iter() {
+        assert_eq!(datagram.body.len(), 1 << 20, "whole");
+    }
+}
+
+#[test]
+fn a_writer_changes_between_link_and_socket_in_the_midst_of_a_stream() {
+    for best in [false, true] {
+        let qos = || if best { best_effort() } else { reliable() };
+        let (mut pair, w, r) = joined(
+            EndpointQos {
+                history: History::KeepLast(100),
+                ..qos()
+            },
+            qos(),
+        );
+        for round in 0..60 {
+            if round % 10 == 0 {
+                pair.reroute(w, r, round % 20 == 0);
+            }
+            write_image(&mut pair, w, 100_000);
+            // Fragments asked for by one way may have to come by the other.
+            if !best && round % 4 == 0 {
+                pair.net.drop_next(1, is_piece);
+            }
+            pair.run_ms(2);
+        }
+        pair.run_ms(1_000);
+        assert_eq!(pair.numbers(r), (1..=60).collect::<Vec<_>>());
+        assert_eq!(lost(&pair, r), 0);
+    }
+}
+
+#[test]
+fn fragments_asked_for_before_there_was_a_link_come_as_one_whole_sample() {
+    let (mut pair, w, r) = joined(reliable(), reliable());
+    pair.net
+        .drop_next(1, |said| matches!(said, Said::Frag(1, 7)));
+    write_image(&mut pair, w, 100_000);
+    // All the others have come; the request for this one is on its way.
+    pair.run(Duration::from_micros(70));
+    assert!(pair.numbers(r).is_empty());
+    pair.reroute(w, r, true);
+    pair.net.log.clear();
+    pair.run_ms(500);
+    assert_eq!(pair.numbers(r), [1]);
+    assert_eq!(pair.net.count(is_piece), 0);
+    assert_eq!(pair.net.count(is_data(1)), 1);
+}
+
+#[test]
+fn what_was_not_for_a_best_effort_reader_is_declared_so_by_its_new_way() {
+    let mut pair = Pair::new();
+    let w = pair.writer(0, reliable());
+    let (one, other) = (pair.reader(1, best_effort()), pair.reader(2, reliable()));
+    pair.join(w, one);
+    pair.join(w, other);
+    pair.run_ms(50);
+    pair.write_many(w, 1);
+    pair.write_for(w, other, b"another's");
+    pair.reroute(w, one, true);
+    pair.write_many(w, 1);
+    pair.run_ms(50);
+    assert_eq!(pair.numbers(one), [1, 3]);
+    assert_eq!(lost(&pair, one), 0, "number 2 was never meant for it");
+}
+
+#[test]
+fn a_sample_larger_than_a_reader_allows_is_lost_and_stops_nobody() {
+    let mut pair = Pair::new();
+    let w = pair.writer(0, reliable());
+    let r = pair.reader_with(1, reliable(), |config| {
+        config.limits.defrag.sample_bytes_max = 100_000;
+    });
+    pair.join(w, r);
+    pair.run_ms(50);
+    pair.reroute(w, r, true);
+    write_image(&mut pair, w, 100_001);
+    write_image(&mut pair, w, 100_000);
+    pair.run_ms(50);
+    assert_eq!(pair.numbers(r), [2]);
+    assert_eq!(lost(&pair, r), 1);
+    assert_eq!(pair.readers[r.0].machine.stats().too_large, 1);
+}
+
+#[test]
+fn parts_that_do_not_fit_together_are_refused_without_harm() {
+    let (mut pair, w, r) = linked(reliable(), reliable());
+    let change = NewChange {
+        payload: Bytes::from(image(2_001)),
+        ..NewChange::default()
+    };
+    let now = pair.now();
+    let machine = &mut pair.writers[w.0].machine;
+    machine.write(now, change).unwrap();
+    let mut out = Outbox::new();
+    machine.poll_transmit(now, &mut out);
+    let datagram = out.iter().next().unwrap();
+    let [head, body, tail] = datagram.parts;
+    let own = pair::prefix(1);
+    let data = |head: &[u8], body: &[u8], tail: &[u8]| {
+        let mut reader = MessageReader::in_parts(head, body, tail, own).unwrap();
+        let payload = reader
+            .by_ref()
+            .find_map(|(_, submessage)| match submessage {
+                Submessage::Data(data) => Some(data.payload.to_vec()),
+                _ => None,
+            });
+        (payload, reader.count())
+    };
+    assert_eq!(data(head, body, tail).0.as_deref(), Some(body));
+    // Another length than the DATA tells, no body, no padding, a head cut short
+    // anywhere: never a payload.
+    assert_eq!(data(head, &body[..1_900], tail).0, None);
+    assert_eq!(data(head, &[], tail).0, None);
+    assert_eq!(data(head, body, &[]).0, None);
+    for end in 20..head.len() {
+        assert_eq!(
+            data(&head[..end], body, tail).0,
+            None,
+            "head of {end} bytes"
+        );
+    }
+    assert_eq!(pair.numbers(r), [0_i64; 0]);
+}
