@@ -220,7 +220,8 @@ impl Core {
                 self.serve_reader(self.env.now(), &reader);
             }
         }
-        if popped.made_room {
+        // What was held back is in, so that what comes after it has its turn.
+        if popped.made_room || popped.resume {
             self.note_progress();
         }
         popped.item

@@ -11,6 +11,7 @@ use pteros_rtps::qos::{DestinationOrder, EndpointQos};
 use pteros_rtps::seq::SampleIdentity;
 use pteros_rtps::time::Instant;
 
+use crate::backlog::Backlog;
 use crate::coherent::{Batch, SOLE, Sets};
 use crate::instance::{Instances, KeyHash, Totals};
 use crate::originals::Originals;
@@ -31,6 +32,8 @@ pub(crate) struct Intake {
     pub(crate) received: u64,
     /// Coherent sets, and the order within publishers.
     pub(crate) sets: Option<Box<Sets>>,
+    /// What publishers of this process kept and there is no room for yet.
+    pub(crate) backlog: Option<Box<Backlog>>,
 }
 
 /// What the judges say.
@@ -69,6 +72,7 @@ impl Intake {
             separation: Separation::new(qos),
             received: 0,
             sets: None,
+            backlog: None,
         }
         .with_room_for_sets(qos, (depth, depth))
     }
@@ -107,9 +111,14 @@ impl Intake {
         instances.map_or((depth, depth), |instances| instances.room())
     }
 
-    /// Whether another sample has no room; `key` is its instance's, if that is
-    /// known.
+    /// Whether another sample has no room, or others come first; `key` is its
+    /// instance's, if that is known.
     pub(crate) fn is_full_for(&self, key: Option<&KeyHash>) -> bool {
+        self.backlog.is_some() || self.lacks_room_for(key)
+    }
+
+    /// The same, whoever waits.
+    pub(crate) fn lacks_room_for(&self, key: Option<&KeyHash>) -> bool {
         if let Some(sets) = &self.sets {
             return sets.waiting.is_full(SOLE, self.len());
         }
@@ -312,6 +321,14 @@ impl Intake {
                 late: self.queue.late(),
                 ..Totals::default()
             },
+        }
+    }
+
+    /// A lifespan ended before there was room.
+    pub(crate) fn note_expired(&mut self) {
+        match &mut self.instances {
+            Some(instances) => instances.totals.expired += 1,
+            None => self.queue.expired += 1,
         }
     }
 

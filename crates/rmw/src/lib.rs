@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod backlog;
 mod coherent;
 pub mod config;
 pub mod content_filter;

@@ -109,15 +109,22 @@ impl Core {
         // Whoever holds sets together needs to hear of what it does not want.
         let hears_of = |item: &Item| reader.holds_samples() || wants(item);
         let kept = state.latched.for_reader(now, &reader.data.qos, hears_of);
-        reader.note_inherited(kept.len());
+        let may_wait = route.reliable && !reader.holds_samples();
         for item in kept {
             let mut handed = item.clone();
             if !reader.wants.takes(&item.body) {
                 handed.body = Body::Serialized(writer.kept_payload(machine, item));
             }
-            match wants(item) {
-                true => self.deliver(now, writer, &route, handed),
-                false => self.keep_out(now, writer, &route, handed),
+            if !wants(item) {
+                self.keep_out(now, writer, &route, handed);
+                continue;
+            }
+            let handed = match may_wait {
+                true => reader.intake().put_off(handed),
+                false => Some(handed),
+            };
+            if let Some(handed) = handed {
+                self.deliver(now, writer, &route, handed);
             }
         }
         if reader.holds_samples() {

@@ -6,7 +6,7 @@
 
 use std::any::TypeId;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use pteros_rtps::discovery::data::EndpointData;
@@ -101,7 +101,6 @@ pub struct ReaderEndpoint {
     received: AtomicU64,
     lost: AtomicU64,
     graph: AtomicBool,
-    inherited: AtomicUsize,
     /// Whoever it is presented with.
     pub(crate) group: Option<Membership>,
 }
@@ -137,7 +136,6 @@ impl ReaderEndpoint {
             received: AtomicU64::new(0),
             lost: AtomicU64::new(0),
             graph: AtomicBool::new(false),
-            inherited: AtomicUsize::new(0),
             group: None,
         }
     }
@@ -183,24 +181,15 @@ impl ReaderEndpoint {
     /// The queue of samples, instances or sets, if one has outgrown its limit.
     pub(crate) fn exceeded_limit(&self) -> Option<(&'static str, usize, usize)> {
         let (held, max) = self.intake.lock().queue.held();
-        // What a local publisher kept is handed over at once, whatever the
-        // limit: it has nowhere to wait.
-        let inherited = self.inherited.load(Ordering::Relaxed);
-        let max = max.saturating_add(inherited);
         if held > max {
             return Some(("samples to take", held, max));
         }
         let of_instances = |intake: &Intake| {
             let instances = intake.instances.as_ref()?;
-            instances.exceeded_limit(inherited)
+            instances.exceeded_limit()
         };
         let exceeded = of_instances(&self.intake.lock());
         exceeded.or_else(|| self.exceeded_limit_of_sets())
-    }
-
-    /// Notes how many kept samples a local publisher hands over on matching.
-    pub(crate) fn note_inherited(&self, count: usize) {
-        self.inherited.fetch_add(count, Ordering::Relaxed);
     }
 
     /// Publishers matched now, local ones included.
@@ -241,7 +230,10 @@ impl ReaderEndpoint {
     /// full queue loses it. Otherwise its writer has waited for room.
     pub(crate) fn deliver_local(&self, item: Item, may_refuse: bool) {
         let mut intake = self.intake.lock();
-        if may_refuse && intake.queue.is_full() {
+        let Some(item) = intake.line_up(item, may_refuse) else {
+            return;
+        };
+        if may_refuse && (intake.backlog.is_some() || intake.queue.is_full()) {
             drop(intake);
             self.note_lost(1);
             return;
@@ -271,6 +263,9 @@ impl ReaderEndpoint {
             return;
         }
         let mut intake = self.intake.lock();
+        let Some(item) = intake.line_up(item, may_refuse) else {
+            return;
+        };
         if intake.is_repeated_item(&item) {
             return;
         }
@@ -355,8 +350,12 @@ impl ReaderEndpoint {
         if let Some(originals) = &mut intake.originals {
             originals.forget_durable(writer);
         }
+        let lost = intake.forget_backlog_of(writer);
         let ends = self.end_writing(&mut intake, now, writer, wall);
         drop(intake);
+        if lost > 0 {
+            self.note_lost(lost);
+        }
         if ends {
             self.slot.ready();
         }
@@ -452,6 +451,7 @@ impl ReaderEndpoint {
         wall: Timestamp,
         arrived: &mut Arrived,
     ) {
+        intake.work_off(now, machine, arrived);
         loop {
             if intake.is_full_for(None) {
                 // Reliable writers keep the rest; `Core::take` comes for it.
@@ -602,7 +602,7 @@ pub(crate) struct Arrived {
 }
 
 impl Arrived {
-    fn note(&mut self, entered: Entered) {
+    pub(crate) fn note(&mut self, entered: Entered) {
         match entered {
             Entered::Queued => self.samples += 1,
             Entered::Noted => self.ends = true,

@@ -74,6 +74,13 @@ pub struct CacheChange {
 }
 
 impl CacheChange {
+    /// Whether it is a sample or the end of an instance, not word of a coherent
+    /// set or of the publisher's place.
+    pub(crate) fn is_sample(&self) -> bool {
+        let mark = self.mark.as_ref();
+        mark.is_none_or(|mark| mark.kind == MarkKind::Change)
+    }
+
     /// No change: word that all up to `last` is settled and that the writer's
     /// publisher is at `current`.
     pub(crate) fn settled(writer: Guid, last: SequenceNumber, current: SequenceNumber) -> Self {

@@ -217,6 +217,27 @@ fn a_late_joiner_gets_the_last_samples_that_pass() {
     }
 }
 
+// Found by the simulator, seed 137: the GAP went to the newcomer as well.
+#[test]
+fn what_others_of_its_process_did_not_want_reaches_a_late_joiner() {
+    let mut pair = Pair::new();
+    let w = pair.writer(0, latched());
+    let small = reader(&mut pair, 1, latched(), "n < 100");
+    pair.join(w, small);
+    pair.run_ms(100);
+    write(&mut pair, w, [1, 101, 2, 102]);
+    let all = pair.reader(1, latched());
+    pair.net.drop_next(1, |said| *said == Said::Data(4));
+    pair.join(w, all);
+    pair.run_ms(1_000);
+    assert_eq!(values(&pair, small), [1, 2]);
+    assert_eq!(values(&pair, all), [1, 101, 2, 102]);
+    assert_eq!((lost(&pair, small), lost(&pair, all)), (0, 0));
+    assert!(pair.writers[w.0].machine.is_acked_by_all());
+    let asked = |said: &Said| matches!(said, Said::AckNack(4, 1..));
+    assert_eq!(pair.net.count(asked), 1, "the newcomer alone");
+}
+
 #[test]
 fn a_full_history_is_not_held_up_by_what_a_silent_reader_does_not_want() {
     let mut pair = Pair::new();

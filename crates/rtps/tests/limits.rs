@@ -222,3 +222,39 @@ fn one_go_repairs_no_more_than_its_bytes_and_the_next_ones_the_rest() {
     assert_eq!(pair.numbers(r), (1..=50).collect::<Vec<_>>());
     assert!(goes >= 12, "{goes}");
 }
+
+/// Found by the simulator (seed 1504): each of several writers whose process
+/// had died handed on as much as may wait behind a missing sample.
+#[test]
+fn what_many_writers_leave_behind_at_once_has_one_limit_and_the_rest_is_lost() {
+    let reliable = EndpointQos {
+        reliability: Reliability::Reliable,
+        history: History::KeepAll,
+        ..EndpointQos::default()
+    };
+    let mut pair = Pair::new();
+    let r = pair.reader_with(1, reliable.clone(), |config| {
+        config.limits.ready_samples_max = 2;
+        config.limits.reorder_samples_max = 2;
+    });
+    let writers = [(); 3].map(|()| pair.writer(0, reliable.clone()));
+    for w in writers {
+        pair.join(w, r);
+    }
+    pair.run_ms(100);
+    pair.readers[r.0].paused = true;
+    pair.net
+        .drop_next(1_000, |said| matches!(said, Said::Data(1)));
+    for w in writers {
+        pair.write_many(w, 3);
+    }
+    pair.run_ms(20);
+    for w in writers {
+        let guid = pair.writer_guid(w);
+        pair.readers[r.0].machine.unmatch_writer(guid);
+    }
+    let machine = &pair.readers[r.0].machine;
+    assert_eq!(machine.exceeded_limit(), None);
+    // The first of each, and two that came and found no room.
+    assert_eq!(machine.stats().lost, 3 + 2);
+}

@@ -1,6 +1,6 @@
 //! Readers slower than their writers.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pteros::prelude::*;
 use pteros::{EndpointEvent, PublishError};
@@ -37,6 +37,39 @@ pub fn a_slow_reader_gets_all_that_keep_all_wrote(stage: &Stage) {
     assert!(subscription.take().is_none());
     assert_eq!(subscription.counts().lost, 0);
     assert!(publisher.wait_for_all_acked(PATIENCE));
+}
+
+pub fn a_writer_goes_on_as_soon_as_a_late_joiner_has_caught_up(stage: &Stage) {
+    // The last of them come when half of four were taken, and do not fill up.
+    const KEPT: usize = 7;
+    let publisher = stage.publisher(&keep_all(KEPT as u32).transient_local());
+    for n in 0..KEPT {
+        publisher.publish(&text(n)).unwrap();
+    }
+    let late = stage.subscription(&keep_all(4).transient_local());
+    assert!(publisher.wait_for_matched(1, PATIENCE));
+    std::thread::scope(|scope| {
+        let writing = scope.spawn(|| {
+            for n in KEPT..4 * KEPT {
+                publisher.publish(&text(n)).unwrap();
+            }
+        });
+        // Long enough for it to find that it must wait.
+        stage.watch(Duration::from_millis(20), || false);
+        for n in 0..4 * KEPT {
+            // Without waiting for samples, which would wake the writer up.
+            let mut sample = late.take();
+            let begin = Instant::now();
+            while sample.is_none() {
+                assert!(begin.elapsed() < PATIENCE / 2, "sample {n} does not come");
+                std::thread::yield_now();
+                sample = late.take();
+            }
+            assert_eq!(*sample.unwrap(), text(n));
+        }
+        writing.join().unwrap();
+    });
+    assert_eq!(late.counts().lost, 0);
 }
 
 pub fn a_writer_waits_no_longer_than_it_was_told(stage: &Stage) {

@@ -75,6 +75,7 @@ on_both_paths!(
     content_filter::a_wrong_filter_is_refused_with_its_place,
     content_filter::a_dynamic_subscription_filters_too,
     flow::a_slow_reader_gets_all_that_keep_all_wrote,
+    flow::a_writer_goes_on_as_soon_as_a_late_joiner_has_caught_up,
     flow::a_writer_waits_no_longer_than_it_was_told,
     flow::a_best_effort_writer_never_waits,
     flow::a_keep_last_writer_never_waits,

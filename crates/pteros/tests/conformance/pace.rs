@@ -57,6 +57,7 @@ pub fn an_asynchronous_publisher_keeps_its_pace_and_loses_nothing(stage: &Stage)
 
 pub fn an_asynchronous_keep_all_publisher_waits_for_its_turn(stage: &Stage) {
     for qos in [QosProfile::default(), QosProfile::default().best_effort()] {
+        let is_reliable = qos.reliability == QosProfile::default().reliability;
         let mut qos = qos.keep_all();
         qos.resource_limits.max_samples = Some(4);
         qos.max_blocking_time = Some(PATIENCE);
@@ -78,7 +79,10 @@ pub fn an_asynchronous_keep_all_publisher_waits_for_its_turn(stage: &Stage) {
             last == 99
         });
         assert_eq!(publisher.counts().replaced_unsent, 0);
-        assert_eq!(subscription.counts().lost, 0);
+        if is_reliable {
+            // A best-effort one may have overrun a queue of four.
+            assert_eq!(subscription.counts().lost, 0);
+        }
     }
 }
 

@@ -537,12 +537,11 @@ impl Instances {
         self.alarms.forget(key);
     }
 
-    /// The first limit that is exceeded, with what is held and what may be;
-    /// `inherited` came at once, whatever the limit.
-    pub(crate) fn exceeded_limit(&self, inherited: usize) -> Option<(&'static str, usize, usize)> {
+    /// The first limit that is exceeded, with what is held and what may be.
+    pub(crate) fn exceeded_limit(&self) -> Option<(&'static str, usize, usize)> {
         let (held, max) = (self.records.len(), self.instances_max);
         let too_many = (held > max).then_some(("instances", held, max));
-        too_many.or_else(|| self.shelf.exceeded_limit(self.records.values(), inherited))
+        too_many.or_else(|| self.shelf.exceeded_limit(self.records.values()))
     }
 
     /// Instances known now.

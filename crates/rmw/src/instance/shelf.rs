@@ -142,7 +142,6 @@ impl Shelf {
     pub fn exceeded_limit<'r>(
         &self,
         records: impl Iterator<Item = &'r Record>,
-        inherited: usize,
     ) -> Option<(&'static str, usize, usize)> {
         let (mut most, mut held) = (0, 0);
         for record in records {
@@ -150,15 +149,13 @@ impl Shelf {
             held += usize::from(record.separation.is_some());
         }
         // An instance that ends hands on what its filter held, full or not.
-        let of_each = usize::from(held > 0).saturating_add(inherited);
+        let of_each = usize::from(held > 0);
         let largest = self.samples.values().map(Item::weight).max();
         [
             (
                 "samples to take",
                 self.samples.len(),
-                self.samples_max
-                    .saturating_add(held)
-                    .saturating_add(inherited),
+                self.samples_max.saturating_add(held),
             ),
             (
                 "samples of one instance to take",
@@ -190,12 +187,11 @@ mod tests {
             ..EndpointQos::default()
         });
         for n in 0..=KEEP_ALL_SAMPLES_DEFAULT {
-            assert_eq!(shelf.exceeded_limit([].into_iter(), 0), None);
+            assert_eq!(shelf.exceeded_limit([].into_iter()), None);
             let place = (Timestamp::from_nanos(0), Guid::UNKNOWN, 0, n as u64);
             shelf.put(place, item(n as i64));
         }
         let exceeded = ("samples to take", 5_001, 5_000);
-        assert_eq!(shelf.exceeded_limit([].into_iter(), 0), Some(exceeded));
-        assert_eq!(shelf.exceeded_limit([].into_iter(), 1), None);
+        assert_eq!(shelf.exceeded_limit([].into_iter()), Some(exceeded));
     }
 }

@@ -185,7 +185,7 @@ fn of_large_samples_of_many_instances_the_oldest_go() {
     let mut cache = cache(&EndpointQos::default(), Lifecycle::default());
     for key in 0..10 {
         let entered = cache.offer(at_ms(0), large(&payload, key), None, |_| true);
-        assert_eq!((entered, cache.exceeded_limit(0)), (Entered::Queued, None));
+        assert_eq!((entered, cache.exceeded_limit()), (Entered::Queued, None));
     }
     assert_eq!(cache.totals.overwritten, 6);
     assert_eq!(
@@ -212,7 +212,7 @@ fn large_samples_fill_a_queue_that_keeps_all() {
         assert!(!cache.is_full());
         cache.offer(at_ms(0), large(&payload, key), None, |_| true);
     }
-    assert!(cache.is_full() && cache.exceeded_limit(0).is_none());
+    assert!(cache.is_full() && cache.exceeded_limit().is_none());
     cache.hold_back();
     assert!(!cache.pop(|| Instant::ZERO).resume);
     assert!(cache.pop(|| Instant::ZERO).resume, "half empty");
@@ -230,7 +230,7 @@ fn what_time_filters_hold_counts_against_the_bytes() {
     for key in 0..10 {
         for _ in 0..2 {
             cache.offer(at_ms(0), large(&payload, key), None, |_| true);
-            assert_eq!(cache.exceeded_limit(0), None);
+            assert_eq!(cache.exceeded_limit(), None);
         }
     }
     // Three are held, and one sample waits.

@@ -16,13 +16,11 @@ impl Reader {
     pub fn exceeded_limit(&self) -> Option<(&'static str, usize, usize)> {
         let limits = &self.config.limits;
         let own = [
-            // The end of a match hands on what waited, whatever the limit.
+            // The end of a match hands on what waited, beyond the limit.
             (
                 "samples ready",
                 self.ready.changes.len(),
-                self.ready
-                    .samples_max
-                    .saturating_add(limits.reorder_samples_max),
+                self.ready.samples_max.saturating_add(self.ready.left_max),
             ),
             ("writers", self.writers.len(), limits.writers_max),
             (

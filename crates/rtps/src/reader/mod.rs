@@ -77,6 +77,7 @@ impl Reader {
             ready: Ready {
                 changes: VecDeque::new(),
                 samples_max: config.limits.ready_samples_max.max(1),
+                left_max: config.limits.reorder_samples_max,
                 stalled: false,
             },
             config,
@@ -371,12 +372,14 @@ impl Reader {
             self.stats.duplicates.tally();
             return;
         };
-        if !self.ready.has_room() {
-            self.ready.changes.pop_front();
-            self.stats.overflowed.tally();
-        }
+        let has_room = self.ready.has_room();
+        let dropped = (!has_room).then(|| self.ready.changes.pop_front());
         self.ready.changes.push_back(change);
         self.note_lost(guid, lost);
+        if let Some(dropped) = dropped.flatten() {
+            self.stats.overflowed.tally();
+            self.note_lost(dropped.writer, u64::from(dropped.is_sample()));
+        }
     }
 
     /// Takes a GAP: numbers that will not come.
@@ -566,11 +569,7 @@ impl Reader {
                 self.stats.expired.tally();
                 continue;
             }
-            let is_sample = change
-                .mark
-                .as_ref()
-                .is_none_or(|m| m.kind == MarkKind::Change);
-            self.stats.delivered.tally_by(u64::from(is_sample));
+            self.stats.delivered.tally_by(u64::from(change.is_sample()));
             return Some(change);
         }
     }

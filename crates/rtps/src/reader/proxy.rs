@@ -80,6 +80,9 @@ pub(super) struct Nack {
 pub(super) struct Ready {
     pub changes: VecDeque<CacheChange>,
     pub samples_max: usize,
+    /// Beyond that, for what waited for the missing samples of writers that
+    /// left.
+    pub left_max: usize,
     /// Some writer has samples that found no room here.
     pub stalled: bool,
 }
@@ -88,6 +91,16 @@ impl Ready {
     pub fn has_room(&self) -> bool {
         let early = !self.changes.is_empty() && fault!("ready-queue-full-early");
         self.changes.len() < self.samples_max && !early
+    }
+
+    /// Hands on what a writer that left had sent; false when even that is too
+    /// much, since many left at once.
+    fn push_left(&mut self, change: CacheChange) -> bool {
+        let has_room = self.changes.len() < self.samples_max.saturating_add(self.left_max);
+        if has_room {
+            self.changes.push_back(change);
+        }
+        has_room
     }
 }
 
@@ -513,20 +526,22 @@ impl WriterProxy {
         noted
     }
 
-    /// The writer is gone: hands on what waits, in order, and returns how many
-    /// announced numbers are lost.
+    /// The writer is gone: hands on what waits, in order, as far as there is
+    /// room, and returns how many announced numbers are lost.
     pub fn finish(&mut self, ready: &mut Ready) -> u64 {
         if !self.reliable {
             return 0;
         }
-        let lost = if self.synced {
+        let mut lost = if self.synced {
             self.known
                 .count_missing(self.next.max(self.news), self.announced)
         } else {
             0
         };
         while let Some(change) = self.reorder.pop_below(SequenceNumber(i64::MAX)) {
-            ready.changes.push_back(change);
+            let is_sample = change.is_sample();
+            let is_lost = !ready.push_left(change) && is_sample;
+            lost = lost.saturating_add(u64::from(is_lost));
         }
         lost
     }

@@ -122,6 +122,7 @@ impl Writer {
     pub(super) fn join_group(&mut self, prefix: GuidPrefix, route: &Route) -> usize {
         let same = |group: &Group| group.prefix == prefix && group.route == *route;
         if let Some(at) = self.groups.iter().position(same) {
+            self.hand_out_skipped(at);
             return at;
         }
         let group = Group::new(prefix, route.clone());
@@ -136,6 +137,19 @@ impl Writer {
         }
         self.groups.push(group);
         self.groups.len().saturating_sub(1)
+    }
+
+    /// Somebody joins a group: what was not meant for the others is declared
+    /// irrelevant to each of them alone, for the newcomer may want it.
+    fn hand_out_skipped(&mut self, at: usize) {
+        let Some(run) = self.groups.get_mut(at).and_then(|g| g.skipped.take()) else {
+            return;
+        };
+        for reader in self.readers.iter_mut().filter(|reader| reader.group == at) {
+            // Reliable readers ask for what they are not told.
+            reader.skipped.get_or_insert(run);
+            self.has_debts = true;
+        }
     }
 
     /// Brings what groups know of their readers up to date.

@@ -57,6 +57,9 @@ pub(super) struct ReaderProxy {
     pub served_at: Instant,
     /// Numbers a best-effort late joiner still gets.
     pub replay: Option<Run>,
+    /// Numbers that were not meant for its group, when another joined that may
+    /// want them: it is told alone.
+    pub skipped: Option<Run>,
     /// It is owed a heartbeat of its own.
     pub heartbeat_due: bool,
     /// It gets what is written from its match on, nothing older.
@@ -88,6 +91,7 @@ impl ReaderProxy {
             repair_at: Instant::FAR_FUTURE,
             served_at: Instant::ZERO,
             replay: None,
+            skipped: None,
             heartbeat_due: false,
             begins_now: true,
             hears_ends: config.qos.presentation.holds_samples(),

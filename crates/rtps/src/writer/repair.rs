@@ -285,6 +285,19 @@ impl Writer {
         true
     }
 
+    /// Tells one reader what was not meant for its group. False when the burst
+    /// is over.
+    pub(super) fn send_skipped(&mut self, at: usize, out: &mut Outbox, left: &mut Left) -> bool {
+        let skipped = self.readers.get(at).and_then(|reader| reader.skipped);
+        if !self.send_gap(at, skipped, out, left) {
+            return false;
+        }
+        if let Some(reader) = self.readers.get_mut(at) {
+            reader.skipped = None;
+        }
+        true
+    }
+
     /// Declares numbers irrelevant to one reader. False when the burst is over.
     fn send_gap(&mut self, at: usize, gap: Option<Run>, out: &mut Outbox, left: &mut Left) -> bool {
         let Some((reader, run)) = self.readers.get(at).zip(gap) else {

@@ -270,7 +270,7 @@ impl Writer {
         }
     }
 
-    /// Serves requests, replays and heartbeats. False when the burst is over:
+    /// Serves requests, replays, GAPs and heartbeats. False when the burst is over:
     /// the next one begins with whose turn is next, so that nobody waits until
     /// a reader that asks all the time is content.
     pub(super) fn pay_debts(&mut self, now: Instant, out: &mut Outbox, left: &mut Left) -> bool {
@@ -283,7 +283,10 @@ impl Writer {
         let reserved = left.reserve_beyond(self.config.limits.repair_bytes_max);
         for at in (first..readers).chain(0..first) {
             let had_turn = !left.is_over(out);
-            if !self.repair(at, now, out, left) || !self.replay(at, now, out, left) {
+            if !self.send_skipped(at, out, left)
+                || !self.repair(at, now, out, left)
+                || !self.replay(at, now, out, left)
+            {
                 self.creditor = at.saturating_add(had_turn.into());
                 return false;
             }
