@@ -167,6 +167,12 @@ impl ContentFilter {
     pub fn passes(&self, payload: &[u8]) -> bool {
         self.filter.passes(payload).unwrap_or(true)
     }
+
+    /// The same within what is left of a budget that several looks share;
+    /// `None` if it cannot be judged, or not for that.
+    pub(crate) fn judge(&self, payload: &[u8], steps_left: &mut usize) -> Option<bool> {
+        self.filter.passes_within(payload, steps_left).ok()
+    }
 }
 
 /// What a writer knows of one change and its readers' filters.
@@ -174,16 +180,15 @@ impl ContentFilter {
 pub(crate) struct Filtering {
     /// The value of PID_CONTENT_FILTER_INFO, which goes along with the change.
     pub results: Vec<u8>,
-    /// The readers that do not want it.
+    /// The readers that do not want it, sorted.
     pub unwanted_by: Vec<Guid>,
 }
 
 /// Filters that were applied to one change, and their results.
 #[derive(Debug)]
 pub(crate) struct Results {
-    signatures: Vec<FilterSignature>,
-    /// The first one's result highest.
-    bitmap: u32,
+    /// `None` where there is none.
+    judged: Vec<(FilterSignature, Option<bool>)>,
     /// What they may still cost together: else each reader's filter would add
     /// some milliseconds to every write.
     steps_left: usize,
@@ -192,37 +197,32 @@ pub(crate) struct Results {
 impl Default for Results {
     fn default() -> Self {
         Self {
-            signatures: Vec::new(),
-            bitmap: 0,
+            judged: Vec::new(),
             steps_left: LIKE_STEPS_MAX,
         }
     }
 }
 
-/// Filters named beside a change, half a kilobyte; Fast DDS names as many. The
-/// readers of further ones judge for themselves.
-const NAMED_MAX: usize = 32;
+/// Different filters that a writer judges by, and names beside a change in half
+/// a kilobyte; Fast DDS names as many. The readers of further ones judge for
+/// themselves.
+pub(crate) const FILTERS_MAX: usize = 32;
 
 impl Results {
     /// Whether `filter` lets `payload` pass: judged once for all readers whose
     /// filters are the same. What cannot be judged passes and is not named, so
     /// that the reader judges for itself.
     pub fn judge(&mut self, filter: &ContentFilter, payload: &[u8]) -> bool {
-        let known = self.signatures.iter().position(|s| *s == filter.signature);
-        if let Some(at) = known {
-            return self.bitmap & result_mask(at) != 0;
+        let known = self.judged.iter().find(|(s, _)| *s == filter.signature);
+        if let Some((_, result)) = known {
+            return result.unwrap_or(true);
         }
-        let judged = filter.filter.passes_within(payload, &mut self.steps_left);
-        let Ok(passes) = judged else {
+        if self.judged.len() >= FILTERS_MAX {
             return true;
-        };
-        if self.signatures.len() < NAMED_MAX {
-            if passes {
-                self.bitmap |= result_mask(self.signatures.len());
-            }
-            self.signatures.push(filter.signature);
         }
-        passes
+        let result = filter.judge(payload, &mut self.steps_left);
+        self.judged.push((filter.signature, result));
+        result.unwrap_or(true)
     }
 
     /// ```text
@@ -233,15 +233,21 @@ impl Results {
     /// ```
     /// ContentFilterInfo_t, little endian (RTPS 2.5 §9.6.4.1).
     pub fn to_bytes(&self) -> Vec<u8> {
-        let count = u32::try_from(self.signatures.len()).unwrap_or(u32::MAX);
-        let mut out =
-            Vec::with_capacity(self.signatures.len().saturating_mul(16).saturating_add(12));
-        for number in [1, self.bitmap, count] {
+        let named = || {
+            let results = self.judged.iter();
+            results.filter_map(|(signature, result)| Some((signature, (*result)?)))
+        };
+        let mut bitmap = 0;
+        let mut count = 0_u32;
+        for (at, (_, passes)) in named().enumerate() {
+            bitmap |= if passes { result_mask(at) } else { 0 };
+            count = count.saturating_add(1);
+        }
+        let mut out = Vec::with_capacity(self.judged.len().saturating_mul(16).saturating_add(12));
+        for number in [1, bitmap, count] {
             out.extend_from_slice(&number.to_le_bytes());
         }
-        self.signatures
-            .iter()
-            .for_each(|s| out.extend_from_slice(s));
+        named().for_each(|(signature, _)| out.extend_from_slice(signature));
         out
     }
 }
@@ -315,6 +321,6 @@ mod tests {
         assert!(!results.judge(&costly('c'), &payload));
         let unjudged = costly('d');
         assert!(results.judge(&unjudged, &payload) && !unjudged.passes(&payload));
-        assert_eq!(results.signatures.len(), 2);
+        assert_eq!(results.to_bytes().len(), 12 + 2 * 16);
     }
 }

@@ -7,6 +7,13 @@
 //! holds nobody up and is never sent again. Judged are samples that stand for
 //! themselves: the end of an instance concerns every reader, and a member of a
 //! coherent set goes with its set.
+//!
+//! It happens in the publisher's thread and is asked for by peers, so it is
+//! bounded: equal filters are judged once, [`FILTERS_MAX`] different ones of
+//! [`FILTERED_READERS_MAX`] readers at most, within one budget for patterns.
+//! Whoever is beyond gets everything and filters for itself, as all readers of
+//! this stack do anyway; if others go, its filter is applied when it is announced
+//! the next time.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -15,16 +22,43 @@ use alloc::vec::Vec;
 use super::Writer;
 use super::config::NewChange;
 use super::proxy::ReaderProxy;
-use crate::content_filter::{ContentFilter, Filtering, Results};
+use crate::content_filter::{ContentFilter, FILTERS_MAX, Filtering, Results};
 use crate::history::{Change, ChangeKind};
 use crate::id::Guid;
 use crate::seq::SequenceNumber;
 use crate::stats::Tally;
+use pteros_msg::filter::LIKE_STEPS_MAX;
+
+/// Readers whose filters are applied here: who does not want a change is listed
+/// with it.
+const FILTERED_READERS_MAX: usize = 256;
 
 impl Writer {
+    /// The filter of a reader as far as it is applied here.
+    pub(super) fn admit_filter(
+        &self,
+        reader: Guid,
+        filter: Option<Arc<ContentFilter>>,
+    ) -> Option<Arc<ContentFilter>> {
+        let filter = filter?;
+        let others = self.readers.iter().filter(|other| other.guid != reader);
+        let applied: Vec<_> = others.filter_map(|other| other.filter.as_ref()).collect();
+        if applied.len() >= FILTERED_READERS_MAX {
+            return None;
+        }
+        if let Some(same) = applied.iter().find(|applied| ***applied == filter) {
+            return Some((*same).clone());
+        }
+        let mut signatures: Vec<_> = applied.iter().map(|f| f.signature()).collect();
+        signatures.sort_unstable();
+        signatures.dedup();
+        (signatures.len() < FILTERS_MAX).then_some(filter)
+    }
+
     /// A matched reader announced another filter, or none.
     pub fn set_content_filter(&mut self, reader: Guid, filter: Option<Arc<ContentFilter>>) {
         let shared = self.last_shared;
+        let filter = self.admit_filter(reader, filter);
         let Some(reader) = self.reader_mut(reader) else {
             return;
         };
@@ -62,6 +96,7 @@ impl Writer {
             }
         }
         self.stats.filtered.tally_by(unwanted_by.len() as u64);
+        unwanted_by.sort_unstable();
         Some(Box::new(Filtering {
             results: results.to_bytes(),
             unwanted_by,
@@ -80,16 +115,17 @@ impl Writer {
         if self.filtered_readers == 0 {
             return;
         }
-        let unwanted_by = filtering.map_or(&[][..], |f| f.unwanted_by.as_slice());
         for reader in &mut self.readers {
-            if reader.filter.is_some() && !unwanted_by.contains(&reader.guid) {
+            let passes = || filtering.is_none_or(|filtering| filtering.passes_for(reader.guid));
+            if reader.filter.is_some() && passes() {
                 reader.last_directed = sequence.0;
             }
         }
     }
 
     /// Judges what is kept for a late joiner, newest first, until `depth`
-    /// samples pass. The first and the last number for it, if any.
+    /// samples pass; what cannot be judged, or not within what patterns may cost
+    /// together, goes along. The first and the last number for it, if any.
     pub(super) fn judge_history(
         &mut self,
         reader: Guid,
@@ -98,6 +134,7 @@ impl Writer {
     ) -> Option<(i64, i64)> {
         let mut wanted = None;
         let mut samples = 0;
+        let mut steps_left = LIKE_STEPS_MAX;
         for change in self.history.iter_mut().rev() {
             if samples >= depth {
                 break;
@@ -106,12 +143,16 @@ impl Writer {
                 continue;
             }
             let is_judged = change.kind == ChangeKind::Alive && change.mark.is_none();
-            if is_judged && !filter.passes(&change.payload) {
+            let judged = match is_judged {
+                true => filter.judge(&change.payload, &mut steps_left),
+                false => Some(true),
+            };
+            if judged == Some(false) {
                 self.stats.filtered.tally();
                 change.keep_from(reader);
                 continue;
             }
-            samples.tally_by(usize::from(!change.is_end()));
+            samples.tally_by(usize::from(judged.is_some() && !change.is_end()));
             let (_, last) = wanted.unwrap_or((0, change.sequence.0));
             wanted = Some((change.sequence.0, last));
         }
@@ -121,11 +162,19 @@ impl Writer {
     /// A reader is gone: nothing is kept from it any more.
     pub(super) fn forget_filter_of(&mut self, guid: Guid) {
         for change in self.history.iter_mut() {
-            if let Some(filtering) = &mut change.filtering {
-                filtering.unwanted_by.retain(|reader| *reader != guid);
+            if let Some(filtering) = &mut change.filtering
+                && let Ok(at) = filtering.unwanted_by.binary_search(&guid)
+            {
+                filtering.unwanted_by.remove(at);
             }
         }
         self.count_filters();
+    }
+}
+
+impl Filtering {
+    fn passes_for(&self, reader: Guid) -> bool {
+        self.unwanted_by.binary_search(&reader).is_err()
     }
 }
 
@@ -133,7 +182,7 @@ impl Change {
     /// Whether this reader's filter lets it pass, as far as that was asked.
     pub(super) fn passes_for(&self, reader: Guid) -> bool {
         let filtering = self.filtering.as_deref();
-        !filtering.is_some_and(|filtering| filtering.unwanted_by.contains(&reader))
+        filtering.is_none_or(|filtering| filtering.passes_for(reader))
     }
 
     /// Whether some reader of this group wants it.
@@ -152,6 +201,8 @@ impl Change {
                 unwanted_by: Vec::new(),
             })
         });
-        filtering.unwanted_by.push(reader);
+        if let Err(at) = filtering.unwanted_by.binary_search(&reader) {
+            filtering.unwanted_by.insert(at, reader);
+        }
     }
 }

@@ -19,7 +19,7 @@ impl Writer {
     /// A volatile reader gets what is written from now on. A transient-local
     /// one first gets what is kept; one of this stack, whose depth we know,
     /// gets no more than that depth.
-    pub fn match_reader(&mut self, now: Instant, config: ReaderProxyConfig) -> bool {
+    pub fn match_reader(&mut self, now: Instant, mut config: ReaderProxyConfig) -> bool {
         self.clock = now;
         if self.reader_mut(config.guid).is_some() {
             self.update_route(config.guid, config.route);
@@ -29,6 +29,8 @@ impl Writer {
         if self.readers.len() >= self.config.limits.readers_max {
             return false;
         }
+        let is_filtered = config.content_filter.is_some();
+        config.content_filter = self.admit_filter(config.guid, config.content_filter.take());
         let news = self.last.next().0;
         let wants_history =
             self.keeps_for_late_joiners() && config.qos.durability >= Durability::TransientLocal;
@@ -50,10 +52,13 @@ impl Writer {
                 Some(filter) if !config.qos.presentation.holds_samples() => {
                     self.judge_history(config.guid, filter, depth)
                 }
-                _ => self
-                    .history
-                    .start_of_last(depth)
-                    .map(|s| (s.0, self.last_shared)),
+                filter => {
+                    // Who filters for itself finds the last so many that pass.
+                    let finds_them = is_filtered && filter.is_none();
+                    let depth = if finds_them { usize::MAX } else { depth };
+                    let start = self.history.start_of_last(depth);
+                    start.map(|s| (s.0, self.last_shared))
+                }
             }
         } else {
             None
