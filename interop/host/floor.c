@@ -5,8 +5,8 @@
  *   floor memcpy --size BYTES [--count N]    hot (same memory) and cold (64 MB apart)
  *   floor nodes                              a process that only exists
  *
- * With --copy each side copies `size` bytes into memory that both map, and the
- * other copies them out; without, only the wake-up goes across. `udp` always
+ * With --copy each side copies `size` bytes into memory that both map, where the
+ * other may read them in place; without, only the wake-up goes across. `udp` always
  * carries the bytes, in datagrams of 63 KB.
  */
 #define _GNU_SOURCE
@@ -88,8 +88,6 @@ static void wait_for(int me, unsigned round)
     }
     break;
   }
-  if (o.copy)
-    memcpy(own[1], shared[me], o.size);
 }
 
 static void pin(int side)

@@ -41,7 +41,7 @@ const CYCLONE: Against = Against::Best(&["cyclone", "cyclone-tuned"]);
 const FAST: Against = Against::Best(&["fastdds", "fastdds-sharing"]);
 const FAST_DEFAULT: Against = Against::Best(&["fastdds"]);
 const ICEORYX: Against = Against::Best(&["iceoryx2"]);
-const ZENOH: Against = Against::Best(&["zenoh"]);
+const ZENOH: Against = Against::Best(&["zenoh", "zenoh-low"]);
 
 const fn aim(
     id: &'static str,

@@ -42,6 +42,11 @@ const LIST: &[Entry] = &[
     Entry(FLOOR, "floor", &[], "futex, eventfd, UDP and memcpy without any middleware"),
     Entry("cyclone", "cyclone-host", &[], "Cyclone DDS 0.10.2 (Debian), default; UDP, it has no shared memory"),
     Entry("cyclone-tuned", "cyclone-host", &[("CYCLONEDDS_URI", CYCLONE_TUNED)], "the same with large datagrams, buffers and write cache"),
+    Entry("fastdds", "fastdds-host", &[], "Fast DDS 2.9.1 (Debian), default: shared-memory transport"),
+    Entry("fastdds-sharing", "fastdds-host", &[("HOST_DATA_SHARING", "on")], "the same with types of fixed size and data sharing"),
+    Entry("iceoryx2", "iceoryx2-host", &[], "iceoryx2 0.10, with its event service where the reader sleeps"),
+    Entry("zenoh", "zenoh-host", &[], "Zenoh 1.10 peers over TCP, with shared memory for what is large or lent"),
+    Entry("zenoh-low", "zenoh-host", &[("HOST_LOWLATENCY", "on")], "the same with its low-latency transport"),
     Entry(PTEROS, "host-peer", &[], "this stack, by the path that it chooses"),
 ];
 

@@ -50,7 +50,7 @@ pub fn measure(kind: &Kind, who: &Contestant, quick: bool, turn: u64) -> Result<
             pinning,
         } if who.name == FLOOR => {
             let how = match regime {
-                Regime::Saturated if pinning != Pinning::OneCpu => "spin",
+                Regime::Saturated => "spin",
                 _ => "futex",
             };
             let copy = if loan { "no" } else { "yes" };
@@ -71,7 +71,8 @@ pub fn measure(kind: &Kind, who: &Contestant, quick: bool, turn: u64) -> Result<
         Kind::Intra { size, outside } => run.intra(size, outside),
         Kind::FanOut { size, subscribers } => {
             let count = if quick { 20 } else { 60 };
-            run.flow(size, subscribers, count, "--rate 20")
+            let columns = ["p50", "slowest", "spread", "cpu ms/s", "lost"];
+            run.flow(size, subscribers, count, "--rate 20", &columns)
         }
         Kind::Goodput {
             size,
@@ -81,7 +82,8 @@ pub fn measure(kind: &Kind, who: &Contestant, quick: bool, turn: u64) -> Result<
             let count = size.flood / if quick { 4 } else { 1 };
             let loan = if loan { "yes" } else { "no" };
             let options = format!("--history keep_all --loan {loan}");
-            run.flow(size, subscribers, count, &options)
+            let columns = ["MB/s", "cpu ms/s", "lost"];
+            run.flow(size, subscribers, count, &options, &columns)
         }
         Kind::Cpu { sizes, quick: few } => run.cpu(if quick { few } else { sizes }),
         Kind::Memory { nodes, composed } => run.memory(nodes, composed),
@@ -178,25 +180,28 @@ impl Run<'_> {
     fn intra(&self, size: Size, outside: u32) -> Result<Outcome, Failure> {
         let count = self.trips(size, Regime::Blocked);
         let common = format!(
-            "--size {} --count {count} --warmup {}",
+            "--size {} --count {count} --warmup {} --subscribers {}",
             size.bytes,
-            warmup(count)
+            warmup(count),
+            outside + 1
         );
         let subscriptions: Result<Vec<_>, _> = (0..outside)
             .map(|_| self.ready(&format!("sub {common}"), None))
             .collect();
         let _subscriptions = subscriptions?;
-        let line = format!("intra {common} --subscribers {}", outside + 1);
-        latency(&self.start(&line, None)?.expect("took", PATIENCE)?, 1.0)
+        let mut both = self.start(&format!("intra {common}"), None)?;
+        latency(&both.expect("took", PATIENCE)?, 1.0)
     }
 
-    /// One publisher and its subscriptions, one process each.
+    /// One publisher and its subscriptions, one process each; of what there is
+    /// to know, `columns`.
     fn flow(
         &self,
         size: Size,
         subscribers: u32,
         count: u64,
         options: &str,
+        columns: &[&str],
     ) -> Result<Outcome, Failure> {
         let (sent, took) = self.flow_lines(size, subscribers, count, options)?;
         let mut p50s = Vec::new();
@@ -221,6 +226,7 @@ impl Run<'_> {
             ("cpu ms/s", load),
             ("lost", lost),
         ];
+        outcome.figures.retain(|(name, _)| columns.contains(name));
         Ok(outcome)
     }
 
@@ -232,7 +238,7 @@ impl Run<'_> {
         options: &str,
     ) -> Result<(String, Vec<String>), Failure> {
         let common = format!(
-            "--size {} --count {count} --warmup {} {options}",
+            "--size {} --count {count} --warmup {} --subscribers {subscribers} {options}",
             size.bytes,
             warmup(count).min(10)
         );
@@ -240,8 +246,7 @@ impl Run<'_> {
             .map(|_| self.ready(&format!("sub {common}"), None))
             .collect();
         let mut listening = listening?;
-        let line = format!("pub {common} --subscribers {subscribers}");
-        let mut publisher = self.start(&line, None)?;
+        let mut publisher = self.start(&format!("pub {common}"), None)?;
         let sent = publisher.expect("sent", PATIENCE)?;
         let took: Result<Vec<_>, _> = listening
             .iter_mut()
@@ -311,7 +316,7 @@ impl Run<'_> {
         crowd: &[Process],
         bare: Option<u64>,
     ) -> Result<Vec<(&'static str, f64)>, Failure> {
-        let rest = if self.quick { 1000 } else { 2000 } + 40 * crowd.len() as u64;
+        let rest = if self.quick { 500 } else { 2000 } + 20 * crowd.len() as u64;
         std::thread::sleep(Duration::from_millis(rest));
         let sum = || -> Result<(f64, f64)> {
             let used = crowd.iter().map(|p| proc::cpu(p.id()));

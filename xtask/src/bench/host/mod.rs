@@ -28,7 +28,7 @@ pub const INSIDE_TASK: &str = "bench-host-inside";
 const USAGE: &str = "usage: cargo xtask bench host [--quick] [--only ROW,...] [--contestants NAME,...] [--repeats N] [--json FILE] [--list]\n\
      ROW: the begin of row names, as inter-64B or discovery; --list prints them all";
 
-/// Repeats of a cell that fail before the rest is left out.
+/// Repeats that bring nothing before the rest of a cell is left out.
 const FAILURES_MAX: usize = 2;
 
 /// What the command line says.
@@ -48,6 +48,7 @@ pub struct Cell {
     contestant: &'static str,
     repeats: Vec<Vec<(&'static str, f64)>>,
     path: Option<String>,
+    failures: usize,
     why_not: Option<String>,
 }
 
@@ -81,6 +82,7 @@ impl Results {
                 contestant,
                 repeats: Vec::new(),
                 path: None,
+                failures: 0,
                 why_not: None,
             });
             self.cells.len() - 1
@@ -93,7 +95,9 @@ impl Results {
     }
 
     fn why_not(&mut self, row: &str, contestant: &'static str, why: &str) {
-        self.cell(row, contestant).why_not = Some(why.into());
+        let cell = self.cell(row, contestant);
+        cell.failures += 1;
+        cell.why_not = Some(why.into());
     }
 
     /// The median of a contestant's figure in a row.
@@ -185,8 +189,7 @@ fn ask(row: &Row, who: &Contestant, plan: &Plan, turn: u64, results: &mut Result
         return;
     }
     let cell = results.cell(&row.name, who.name);
-    let gave_up = cell.repeats.is_empty() && cell.why_not.is_some();
-    if gave_up && plan.repeats > FAILURES_MAX {
+    if cell.failures >= FAILURES_MAX {
         return;
     }
     match measure::measure(&row.kind, who, plan.quick, turn) {
@@ -194,7 +197,10 @@ fn ask(row: &Row, who: &Contestant, plan: &Plan, turn: u64, results: &mut Result
             results.add(&row.name, who.name, &outcome.figures);
             results.cell(&row.name, who.name).path = outcome.path;
         }
-        Err(Failure::Unsupported(why)) => results.why_not(&row.name, who.name, &why),
+        Err(Failure::Unsupported(why)) => {
+            results.why_not(&row.name, who.name, &why);
+            results.cell(&row.name, who.name).failures = FAILURES_MAX;
+        }
         Err(Failure::Failed(why)) => {
             eprintln!("\n{}, {}: {why}", row.name, who.name);
             results.why_not(&row.name, who.name, &why);

@@ -201,6 +201,10 @@ fn inter(
     for &size in sizes {
         for &loan in loans {
             for regime in [Regime::Saturated, Regime::Blocked, Regime::Idle] {
+                // Who polls would keep the other from the one CPU.
+                if pinning == Pinning::OneCpu && regime == Regime::Saturated {
+                    continue;
+                }
                 let name = format!(
                     "inter-{}-{}{}{}",
                     size.name,

@@ -1,0 +1,236 @@
+//! Zenoh as a contestant of `cargo xtask bench host`: options and lines are
+//! those of `host.rs`. Peers that find each other on loopback, linked by TCP, with
+//! Zenoh's shared memory for what its applications lend and for what is large.
+//! Its threads call back and answer; there is no way to poll around them.
+//! HOST_LOWLATENCY=on takes the transport without queues and priorities.
+
+#[path = "../../host.rs"]
+mod host;
+
+use std::fmt::Display;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Thread;
+use std::time::Duration;
+
+use host::{Ends, Options, Stack, Traffic, crowd_ends, now_ns};
+use zenoh::pubsub::{Publisher, Subscriber};
+use zenoh::qos::CongestionControl;
+use zenoh::sample::{Sample, SampleKind};
+use zenoh::shm::{
+    BlockOn, GarbageCollect, PosixShmProviderBackend, ShmProvider, ShmProviderBuilder,
+};
+use zenoh::{Config, Session, Wait};
+
+/// What may be lent at a time: enough for sixteen of the largest messages.
+const POOL_BYTES: usize = 64 << 20;
+
+fn main() -> ExitCode {
+    host::main_of::<Zenoh>()
+}
+
+/// What both the caller and Zenoh's threads publish with.
+struct Sender {
+    traffic: Arc<Traffic>,
+    publisher: Publisher<'static>,
+    message: Mutex<Vec<u8>>,
+    lender: Option<ShmProvider<PosixShmProviderBackend>>,
+}
+
+impl Sender {
+    fn send(&self) -> Result<(), String> {
+        let mut message = self.message.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(lender) = &self.lender else {
+            self.traffic.fill(&mut message);
+            return self.publisher.put(&message[..]).wait().map_err(said);
+        };
+        let lent = lender
+            .alloc(message.len())
+            .with_policy::<BlockOn<GarbageCollect>>();
+        drop(message);
+        let mut lent = lent.wait().map_err(said)?;
+        self.traffic.fill(&mut lent);
+        self.publisher.put(lent).wait().map_err(said)
+    }
+}
+
+/// How many of something are alive, counted by Zenoh's liveliness tokens.
+#[derive(Default)]
+struct Alive(AtomicUsize);
+
+struct Zenoh {
+    traffic: Arc<Traffic>,
+    sender: Option<Arc<Sender>>,
+    readers: Arc<Alive>,
+    writers: Arc<Alive>,
+    /// Undeclared when dropped.
+    _kept: Vec<Box<dyn std::any::Any>>,
+    session: Session,
+}
+
+fn said(error: impl Display) -> String {
+    error.to_string()
+}
+
+fn session() -> Result<Session, String> {
+    let mut config = Config::default();
+    let pool = POOL_BYTES.to_string();
+    let mut settings = vec![
+        ("mode", "\"peer\""),
+        ("listen/endpoints", "[\"tcp/127.0.0.1:0\"]"),
+        ("scouting/multicast/interface", "\"lo\""),
+        ("transport/shared_memory/enabled", "true"),
+        (
+            "transport/shared_memory/transport_optimization/pool_size",
+            &pool,
+        ),
+    ];
+    if std::env::var("HOST_LOWLATENCY").is_ok_and(|wish| wish == "on") {
+        settings.push(("transport/unicast/qos/enabled", "false"));
+        settings.push(("transport/unicast/lowlatency", "true"));
+    }
+    for (key, value) in settings {
+        config.insert_json5(key, value).map_err(said)?;
+    }
+    zenoh::open(config).wait().map_err(said)
+}
+
+impl Zenoh {
+    fn new(traffic: &Arc<Traffic>) -> Result<Self, String> {
+        Ok(Self {
+            traffic: traffic.clone(),
+            sender: None,
+            readers: Arc::default(),
+            writers: Arc::default(),
+            _kept: Vec::new(),
+            session: session()?,
+        })
+    }
+
+    /// Says that this end of the topic exists, and counts the other ends.
+    fn meet(&mut self, topic: &str, own: &str, other: &str) -> Result<(), String> {
+        let key = |end: &str, who: String| format!("alive/{topic}/{end}/{who}");
+        let count = match other {
+            "reader" => self.readers.clone(),
+            _ => self.writers.clone(),
+        };
+        let waiting = std::thread::current();
+        let liveliness = self.session.liveliness();
+        let counting: Subscriber<()> = liveliness
+            .declare_subscriber(key(other, "*".into()))
+            .history(true)
+            .callback(move |sample| {
+                match sample.kind() {
+                    SampleKind::Put => count.0.fetch_add(1, Ordering::Release),
+                    SampleKind::Delete => count.0.fetch_sub(1, Ordering::Release),
+                };
+                waiting.unpark();
+            })
+            .wait()
+            .map_err(said)?;
+        let name = self.session.zid().to_string();
+        let token = liveliness.declare_token(key(own, name)).wait();
+        self._kept.push(Box::new(token.map_err(said)?));
+        self._kept.push(Box::new(counting));
+        Ok(())
+    }
+
+    fn publisher(&self, options: &Options, topic: &str) -> Result<Publisher<'static>, String> {
+        self.session
+            .declare_publisher(topic.to_owned())
+            .congestion_control(CongestionControl::Block)
+            // As fast as possible it may gather messages, else it must not.
+            .express(!options.keep_all)
+            .wait()
+            .map_err(said)
+    }
+
+    fn subscribe(&mut self, topic: &str) -> Result<(), String> {
+        let (traffic, sender) = (self.traffic.clone(), self.sender.clone());
+        let waiting: Thread = std::thread::current();
+        let hear = move |sample: Sample| {
+            let shared = sample.payload().as_shm().is_some();
+            let path = if shared { "shared memory" } else { "TCP" };
+            if traffic.hear(&sample.payload().to_bytes(), path)
+                && let Some(sender) = &sender
+                && let Err(error) = sender.send()
+            {
+                eprintln!("{error}");
+            }
+            if traffic.is_over() {
+                waiting.unpark();
+            }
+        };
+        let topic = topic.to_owned();
+        let subscriber = self.session.declare_subscriber(topic).callback(hear).wait();
+        self._kept.push(Box::new(subscriber.map_err(said)?));
+        Ok(())
+    }
+}
+
+impl Stack for Zenoh {
+    fn open(options: &Options, ends: &Ends, traffic: &Arc<Traffic>) -> Result<Self, String> {
+        let mut this = Self::new(traffic)?;
+        if let Some(topic) = &ends.out {
+            let lender = options
+                .loan
+                .then(|| ShmProviderBuilder::default_backend(POOL_BYTES).wait())
+                .transpose();
+            this.sender = Some(Arc::new(Sender {
+                traffic: traffic.clone(),
+                publisher: this.publisher(options, topic)?,
+                message: Mutex::new((0..options.size).map(|i| (i * 31) as u8).collect()),
+                lender: lender.map_err(said)?,
+            }));
+        }
+        if let Some(topic) = &ends.input {
+            this.subscribe(topic)?;
+            this.meet(topic, "reader", "writer")?;
+        }
+        if let Some(topic) = &ends.out {
+            this.meet(topic, "writer", "reader")?;
+        }
+        Ok(this)
+    }
+
+    fn publish(&mut self) -> Result<(), String> {
+        let Some(sender) = &self.sender else {
+            return Err("nothing to publish with".into());
+        };
+        sender.send()
+    }
+
+    fn wait_matched(&mut self, readers: usize, writers: usize, until: u64) -> bool {
+        let enough = |alive: &Alive, wanted| alive.0.load(Ordering::Acquire) >= wanted;
+        while !(enough(&self.readers, readers) && enough(&self.writers, writers)) {
+            let now = now_ns();
+            if now >= until {
+                return false;
+            }
+            std::thread::park_timeout(Duration::from_nanos(until - now));
+        }
+        true
+    }
+
+    fn run(&mut self, until: u64) {
+        loop {
+            let now = now_ns();
+            if self.traffic.is_over() || now >= until {
+                return;
+            }
+            std::thread::park_timeout(Duration::from_nanos(until - now));
+        }
+    }
+
+    fn crowd(options: &Options, traffic: &Arc<Traffic>) -> Result<Self, String> {
+        let mut this = Self::new(traffic)?;
+        for index in 0..options.nodes {
+            let ends = crowd_ends(options, index);
+            let publisher = this.publisher(options, &ends.out.unwrap_or_default())?;
+            this._kept.push(Box::new(publisher));
+            this.subscribe(&ends.input.unwrap_or_default())?;
+        }
+        Ok(this)
+    }
+}
