@@ -19,6 +19,9 @@ use pteros::interfaces::std_msgs::msg::UInt8MultiArray as Payload;
 use pteros::prelude::*;
 use pteros::qos::HistoryPolicy;
 
+/// `--wait poll`: for so long the executor polls before it sleeps.
+const POLLED: Duration = Duration::from_millis(1);
+
 fn main() -> ExitCode {
     host::main_of::<Pteros>()
 }
@@ -26,7 +29,6 @@ fn main() -> ExitCode {
 /// One process's part of the graph and the executor that runs it.
 struct Pteros {
     traffic: Arc<Traffic>,
-    poll: bool,
     /// Hand the message over instead of showing it: within a process.
     owned: bool,
     executor: SingleThreadedExecutor,
@@ -38,14 +40,18 @@ struct Pteros {
 }
 
 impl Pteros {
-    fn context() -> Result<Context, String> {
-        Context::new().map_err(|e| e.to_string())
+    fn context(options: &Options) -> Result<Context, String> {
+        let of_process = ContextOptions::from_process().map_err(|e| e.to_string())?;
+        Context::with_options(ContextOptions {
+            spin: options.poll.then_some(POLLED),
+            ..of_process
+        })
+        .map_err(|e| e.to_string())
     }
 
     fn with(context: &Context, options: &Options, traffic: &Arc<Traffic>) -> Self {
         Self {
             traffic: traffic.clone(),
-            poll: options.poll,
             owned: options.verb == "intra",
             executor: SingleThreadedExecutor::new(context),
             publisher: None,
@@ -86,7 +92,7 @@ impl Stack for Pteros {
         if options.loan {
             return Err("unsupported: Pteros has no loaned messages yet".into());
         }
-        let context = Self::context()?;
+        let context = Self::context(options)?;
         let node = context.node("host_peer").map_err(|e| e.to_string())?;
         let mut this = Self::with(&context, options, traffic);
         if let Some(topic) = &ends.out {
@@ -138,17 +144,11 @@ impl Stack for Pteros {
 
     fn run(&mut self, until: u64) {
         let left = Duration::from_nanos(until.saturating_sub(now_ns()));
-        if !self.poll {
-            self.executor.spin_until(|| self.traffic.is_over(), left);
-            return;
-        }
-        while !self.traffic.is_over() && now_ns() < until {
-            self.executor.spin_once(Duration::ZERO);
-        }
+        self.executor.spin_until(|| self.traffic.is_over(), left);
     }
 
     fn crowd(options: &Options, traffic: &Arc<Traffic>) -> Result<Self, String> {
-        let context = Self::context()?;
+        let context = Self::context(options)?;
         let mut this = Self::with(&context, options, traffic);
         for index in 0..options.nodes {
             let ends = crowd_ends(options, index);
