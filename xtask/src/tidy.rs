@@ -15,12 +15,14 @@ const FILE_LINES_MAX: usize = 900;
 /// Lines of one function.
 const FUNCTION_LINES_MAX: usize = 120;
 
-/// Files that may hold `unsafe`, each the only one of its crate. The last but
-/// one is a test's allocator that counts, the last a program over another stack,
-/// whose API to lend memory is unsafe.
+/// Files that may hold `unsafe`. The last but one is a test's allocator that
+/// counts, the last a program over another stack, whose API to lend memory is
+/// unsafe.
 const UNSAFE_FILES: &[&str] = &[
     "crates/msg/src/plain.rs",
     "crates/net/src/sys.rs",
+    "crates/shm/src/chunk.rs",
+    "crates/shm/src/memory.rs",
     "crates/pteros/tests/walk/allocations.rs",
     "interop/host/iceoryx2/src/main.rs",
 ];
@@ -49,6 +51,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pteros-interfaces", &["pteros-msg"]),
     ("pteros-rtps", &["pteros-msg"]),
     ("pteros-net", &[]),
+    ("pteros-shm", &[]),
     ("pteros-store", &[]),
     (
         "pteros-rmw",
@@ -57,6 +60,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pteros-interfaces",
             "pteros-rtps",
             "pteros-net",
+            "pteros-shm",
             "pteros-store",
         ],
     ),

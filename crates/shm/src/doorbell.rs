@@ -1,0 +1,169 @@
+//! Waking a process that sleeps, and nobody else.
+//!
+//! A hub has one page that all its peers can read, and one eventfd that they
+//! can ring. The page says whether the hub sleeps (`sleeping`, odd while it
+//! does; each sleep has its own number) and whether it waits for chunks
+//! (`starved`). A sender rings once per sleep.
+//!
+//! ```text
+//! sender                              sleeper
+//! tail = new          (release)       sleeping = odd
+//! fence               (SeqCst)  A     fence           (SeqCst)  B
+//! look at sleeping: odd? ring         look at all tails: new? stay awake
+//! ```
+//! A and B are in one order: if A is first, the sleeper sees the tail; if B
+//! is, the sender sees the sleep. Chunks given back go by the same rule with
+//! `returned` for `tail` and `starved` for `sleeping`.
+
+#[cfg(not(loom))]
+pub(crate) use bell::{Bell, Context, Starved};
+
+use crate::sync::{AtomicU64, Ordering, fence};
+
+/// The sleeper's side: from now on senders ring. What was sent before is to be
+/// looked for after this, before sleeping.
+pub(crate) fn arm(sleeping: &AtomicU64) {
+    let sleep = sleeping.load(Ordering::Relaxed) | 1;
+    sleeping.store(sleep, Ordering::Relaxed);
+    // B above.
+    fence(Ordering::SeqCst);
+}
+
+/// The sleeper's side: senders need not ring.
+pub(crate) fn disarm(sleeping: &AtomicU64) {
+    let sleep = sleeping.load(Ordering::Relaxed);
+    // Even again, and the next sleep's number is another one.
+    sleeping.store(sleep.wrapping_add(sleep & 1), Ordering::Relaxed);
+}
+
+/// The sender's side, after it stored its tail: whether to ring. `rung` is the
+/// sleep it has rung for already, its own to keep.
+pub(crate) fn must_ring(sleeping: &AtomicU64, rung: &mut u64) -> bool {
+    // A above.
+    fence(Ordering::SeqCst);
+    let sleep = sleeping.load(Ordering::Relaxed);
+    let ring = sleep & 1 == 1 && *rung != sleep;
+    if ring {
+        *rung = sleep;
+    }
+    ring
+}
+
+#[cfg(not(loom))]
+mod bell {
+    use std::io;
+    use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+    use std::sync::Arc;
+
+    use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
+    use rustix::fs::OFlags;
+    use rustix::io::Errno;
+
+    use super::{AtomicU64, Ordering, fence};
+    use crate::layout::{
+        AT_MAGIC, AT_SLEEPING, AT_STARVED, AT_VERSION, CONTEXT_BYTES, CONTEXT_MAGIC, VERSION,
+    };
+    use crate::memory::{OwnMemory, Unfit, named};
+    use crate::sync::AtomicU32;
+
+    /// An eventfd, ours or a peer's.
+    #[derive(Debug)]
+    pub(crate) struct Bell(OwnedFd);
+
+    impl Bell {
+        pub(crate) fn new() -> io::Result<Self> {
+            let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+            let fd = rustix::event::eventfd(0, flags);
+            fd.map(Self).map_err(|e| named("create a doorbell", e))
+        }
+
+        /// Takes a peer's if it does not block.
+        pub(crate) fn of_peer(fd: OwnedFd) -> Result<Self, Unfit> {
+            let flags = rustix::fs::fcntl_getfl(&fd).map_err(|_| Unfit("is no descriptor"))?;
+            if !flags.contains(OFlags::NONBLOCK) || !flags.contains(OFlags::RDWR) {
+                return Err(Unfit("is no doorbell"));
+            }
+            // Where /proc cannot be read, the look before each ring is what is left.
+            let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
+            match rustix::fs::readlink(link, Vec::new()) {
+                Ok(kind) if kind.as_bytes() != b"anon_inode:[eventfd]" => {
+                    Err(Unfit("is no doorbell"))
+                }
+                _ => Ok(Self(fd)),
+            }
+        }
+
+        /// Rings. Never waits: whoever else holds the descriptor can make its
+        /// writing block, so it is asked first. A full counter (only a broken
+        /// peer fills it) is emptied, so that the next ring is heard again.
+        pub(crate) fn ring(&self) {
+            let mut asked = [PollFd::new(&self.0, PollFlags::OUT)];
+            let at_once = Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            };
+            let ready = rustix::event::poll(&mut asked, Some(&at_once)) == Ok(1)
+                && asked[0].revents().contains(PollFlags::OUT);
+            if !ready {
+                asked[0] = PollFd::new(&self.0, PollFlags::IN);
+                if rustix::event::poll(&mut asked, Some(&at_once)) == Ok(1) {
+                    let _ = rustix::io::read(&self.0, &mut [0; 8]);
+                }
+            }
+            let one = 1_u64.to_ne_bytes();
+            while rustix::io::write(&self.0, &one) == Err(Errno::INTR) {}
+            crate::fault!("doorbell-rung");
+        }
+    }
+
+    impl AsFd for Bell {
+        fn as_fd(&self) -> BorrowedFd<'_> {
+            self.0.as_fd()
+        }
+    }
+
+    /// A hub's own page and bell.
+    #[derive(Debug)]
+    pub(crate) struct Context {
+        page: OwnMemory,
+        pub(crate) page_fd: OwnedFd,
+        pub(crate) bell: Bell,
+    }
+
+    impl Context {
+        pub(crate) fn new() -> io::Result<Arc<Self>> {
+            let (page, page_fd) = OwnMemory::create("pteros-context", CONTEXT_BYTES)?;
+            page.word(AT_MAGIC).store(CONTEXT_MAGIC, Ordering::Relaxed);
+            let version = u64::from(VERSION);
+            page.word(AT_VERSION).store(version, Ordering::Relaxed);
+            let bell = Bell::new()?;
+            Ok(Arc::new(Self {
+                page,
+                page_fd,
+                bell,
+            }))
+        }
+
+        pub(crate) fn sleeping(&self) -> &AtomicU64 {
+            self.page.word(AT_SLEEPING)
+        }
+
+        pub(crate) fn starved(&self) -> &AtomicU32 {
+            &self.page.halves(AT_STARVED, 1)[0]
+        }
+    }
+
+    /// The pool's way to say that a chunk came back.
+    #[derive(Debug)]
+    pub(crate) struct Starved(pub(crate) Arc<Context>);
+
+    impl Starved {
+        /// Rings our own bell if somebody waits for a chunk.
+        pub(crate) fn tell(&self) {
+            fence(Ordering::SeqCst);
+            if self.0.starved().load(Ordering::Relaxed) != 0 {
+                self.0.bell.ring();
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Anonymous memory: ours to write, a peer's to read.
+//!
+//! [`OwnMemory`] is a memfd, mapped, then sealed: nobody can shrink or grow it
+//! and nobody who gets the descriptor can map it for writing.
+//! [`PeerMemory`] is what another process handed over, mapped read-only after
+//! it proved to be such memory. What is read of it may change at any time.
+//!
+//! `unsafe` of this crate is here and in `chunk.rs`. No pointer leaves this
+//! file except from [`OwnMemory::pointer`] and [`PeerMemory::pointer`].
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+
+use crate::sync::{AtomicU32, AtomicU64};
+
+/// What makes memory safe to map for whoever gets it: its size stays (no
+/// SIGBUS), and only its maker writes it.
+const SEALS: SealFlags = SealFlags::SHRINK
+    .union(SealFlags::GROW)
+    .union(SealFlags::FUTURE_WRITE)
+    .union(SealFlags::SEAL);
+
+/// `f_type` of tmpfs (linux/magic.h), which memfds are of. Those of huge pages
+/// have another: touching them may end in SIGBUS when the pages run out.
+const TMPFS_MAGIC: i128 = 0x0102_1994;
+
+/// A mapping, unmapped when dropped.
+#[derive(Debug)]
+struct Mapping {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: a mapping is memory of the process, not of a thread; all access goes
+// through atomics or through pointers whose users synchronise (chunk.rs).
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    fn new(fd: BorrowedFd<'_>, len: usize, access: ProtFlags) -> io::Result<Self> {
+        // SAFETY: a new mapping at an address of the kernel's choice overlaps
+        // nothing; it lives until drop.
+        let start =
+            unsafe { rustix::mm::mmap(std::ptr::null_mut(), len, access, MapFlags::SHARED, fd, 0) };
+        let start = start.map_err(|e| named("map memory", e))?;
+        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::InvalidData)?;
+        Ok(Self { start, len })
+    }
+
+    fn pointer(&self, offset: usize, len: usize) -> NonNull<u8> {
+        let end = offset.checked_add(len);
+        assert!(end.is_some_and(|end| end <= self.len), "within the mapping");
+        // SAFETY: the assertion keeps it within the mapping.
+        unsafe { self.start.add(offset) }
+    }
+
+    fn word(&self, offset: usize) -> &AtomicU64 {
+        &self.words(offset, 1)[0]
+    }
+
+    fn words(&self, offset: usize, count: usize) -> &[AtomicU64] {
+        assert!(offset.is_multiple_of(8), "words are aligned");
+        let start = self.pointer(offset, count * 8);
+        // SAFETY: aligned (mappings begin on a page), within the mapping for
+        // its whole life, and initialised by the kernel. Atomics may be shared
+        // with whoever else writes, in this process or another; through a
+        // read-only mapping only relaxed loads are made (`load_theirs`).
+        unsafe { std::slice::from_raw_parts(start.as_ptr().cast(), count) }
+    }
+
+    fn halves(&self, offset: usize, count: usize) -> &[AtomicU32] {
+        assert!(offset.is_multiple_of(4), "words are aligned");
+        let start = self.pointer(offset, count * 4);
+        // SAFETY: as in `words`.
+        unsafe { std::slice::from_raw_parts(start.as_ptr().cast(), count) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping; whoever holds a pointer into it holds an
+        // Arc of its owner too.
+        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len) };
+    }
+}
+
+/// Memory that this process made and alone writes.
+#[derive(Debug)]
+pub(crate) struct OwnMemory(Mapping);
+
+impl OwnMemory {
+    /// Makes `len` zeroed bytes; the descriptor is for handing over. `label`
+    /// is what /proc shows.
+    pub(crate) fn create(label: &str, len: usize) -> io::Result<(Self, OwnedFd)> {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let made = |flags| rustix::fs::memfd_create(label, flags);
+        // Kernels from 6.3 on want to be told; older ones do not know the flag.
+        let fd = match made(flags | MemfdFlags::NOEXEC_SEAL) {
+            Err(Errno::INVAL) => made(flags),
+            other => other,
+        };
+        let fd = fd.map_err(|e| named("create memory", e))?;
+        rustix::fs::ftruncate(&fd, len as u64).map_err(|e| named("size memory", e))?;
+        let mapping = Mapping::new(fd.as_fd(), len, ProtFlags::READ | ProtFlags::WRITE)?;
+        rustix::fs::fcntl_add_seals(&fd, SEALS).map_err(|e| named("seal memory", e))?;
+        Ok((Self(mapping), fd))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len
+    }
+
+    pub(crate) fn word(&self, offset: usize) -> &AtomicU64 {
+        self.0.word(offset)
+    }
+
+    pub(crate) fn words(&self, offset: usize, count: usize) -> &[AtomicU64] {
+        self.0.words(offset, count)
+    }
+
+    pub(crate) fn halves(&self, offset: usize, count: usize) -> &[AtomicU32] {
+        self.0.halves(offset, count)
+    }
+
+    /// Where the bytes lie; panics when they reach beyond the end.
+    pub(crate) fn pointer(&self, offset: usize, len: usize) -> NonNull<u8> {
+        self.0.pointer(offset, len)
+    }
+
+    /// Address of the first byte.
+    pub(crate) fn address(&self) -> usize {
+        self.0.start.as_ptr() as usize
+    }
+
+    /// Brings pages in at once, which is a third faster than one by one as
+    /// they are touched. Kernels before 5.14 refuse; then they come as touched.
+    pub(crate) fn populate(&self, offset: usize, len: usize) {
+        let page = rustix::param::page_size();
+        let from = offset / page * page;
+        let to = (offset + len).next_multiple_of(page).min(self.len());
+        let start = self.0.pointer(from, to - from);
+        // SAFETY: populating changes no byte.
+        let _ = unsafe {
+            rustix::mm::madvise(start.as_ptr().cast(), to - from, Advice::LinuxPopulateWrite)
+        };
+    }
+}
+
+/// Memory that another process made, mapped read-only.
+#[derive(Debug)]
+pub(crate) struct PeerMemory(Mapping);
+
+impl PeerMemory {
+    /// Maps `fd` if it is what a peer should hand over: a sealed memfd of
+    /// exactly `len` bytes. Says otherwise what is wrong with it.
+    pub(crate) fn map(fd: BorrowedFd<'_>, len: usize) -> Result<Self, Unfit> {
+        let seals = rustix::fs::fcntl_get_seals(fd).map_err(|_| Unfit("is no sealed memory"))?;
+        if !seals.contains(SEALS) {
+            return Err(Unfit("lacks a seal"));
+        }
+        let system = rustix::fs::fstatfs(fd).map_err(|_| Unfit("cannot be asked its kind"))?;
+        if system.f_type as i128 != TMPFS_MAGIC {
+            return Err(Unfit("is not of ordinary pages"));
+        }
+        let status = rustix::fs::fstat(fd).map_err(|_| Unfit("cannot be asked its size"))?;
+        if u64::try_from(status.st_size) != Ok(len as u64) || len == 0 {
+            return Err(Unfit("is not of the size said"));
+        }
+        let mapping =
+            Mapping::new(fd, len, ProtFlags::READ).map_err(|_| Unfit("cannot be mapped"))?;
+        Ok(Self(mapping))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len
+    }
+
+    pub(crate) fn word(&self, offset: usize) -> &AtomicU64 {
+        self.0.word(offset)
+    }
+
+    pub(crate) fn words(&self, offset: usize, count: usize) -> &[AtomicU64] {
+        self.0.words(offset, count)
+    }
+
+    pub(crate) fn halves(&self, offset: usize, count: usize) -> &[AtomicU32] {
+        self.0.halves(offset, count)
+    }
+
+    /// Where the bytes lie; panics when they reach beyond the end.
+    pub(crate) fn pointer(&self, offset: usize, len: usize) -> NonNull<u8> {
+        self.0.pointer(offset, len)
+    }
+}
+
+/// What is wrong with memory that a peer handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unfit(pub(crate) &'static str);
+
+pub(crate) fn named(action: &str, errno: Errno) -> io::Error {
+    io::Error::new(errno.kind(), format!("{action}: {errno}"))
+}

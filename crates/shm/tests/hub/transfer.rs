@@ -1,0 +1,230 @@
+//! Messages of every kind go over, in order, and chunks come back.
+
+use crate::pair::{Pair, open, options, pattern, receive, turn};
+use pteros_shm::{Exhausted, Refused};
+
+#[test]
+fn a_body_in_a_chunk_is_read_where_it_lies_and_comes_back_when_dropped() {
+    let pair = Pair::new(options(), options());
+    let bytes = pattern(1 << 20, 3);
+    let mut chunk = pair.a.chunk(bytes.len()).expect("a chunk");
+    chunk.copy_from_slice(&bytes);
+    let body = chunk.freeze(bytes.len());
+    assert_eq!(body.as_ptr() as usize % 64, 60, "CDR's body is aligned");
+
+    pair.a.send(pair.ab, b"head", &body, b"tail").expect("sent");
+    drop(body);
+    let counts = pair.a.counts();
+    assert_eq!((counts.named, counts.copied), (1, 0));
+    assert_eq!((counts.loans, counts.chunks_used), (1, 1));
+
+    let (whole, record) = receive(&pair.b).expect("it is there");
+    assert_eq!(whole, [b"head", &bytes[..], b"tail"].concat());
+    assert_eq!((record.link, record.peer), (pair.ba, pair.a.name()));
+    assert_eq!((record.head_len, record.tail_len), (4, 4));
+    let kept = record.body.expect("not copied").slice(10..20);
+    assert_eq!(pair.a.counts().chunks_used, 1, "a slice holds it");
+    drop(kept);
+    let counts = pair.a.counts();
+    assert_eq!((counts.loans, counts.chunks_used), (0, 0));
+    assert!(receive(&pair.b).is_none());
+}
+
+#[test]
+fn small_messages_arrive_in_one_piece_and_in_order() {
+    let pair = Pair::new(options(), options());
+    for round in 0..3_000_u32 {
+        let len = round as usize % 250;
+        let head = round.to_le_bytes();
+        let body = pattern(len, round as u8);
+        let tail = &head[..round as usize % 5];
+        pair.a.send(pair.ab, &head, &body, tail).expect("sent");
+        if round % 7 != 6 {
+            continue;
+        }
+        for earlier in round - 6..=round {
+            let head = earlier.to_le_bytes();
+            let body = pattern(earlier as usize % 250, earlier as u8);
+            let (whole, record) = receive(&pair.b).expect("it is there");
+            assert!(record.body.is_none());
+            assert_eq!(
+                whole,
+                [&head[..], &body, &head[..earlier as usize % 5]].concat()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_body_outside_the_pool_is_copied_into_the_ring_or_a_chunk() {
+    let pair = Pair::new(options(), options());
+    for (len, copied) in [(257, 0), (4096, 0), (4097, 1), (100_000, 2)] {
+        let body = pattern(len, 1);
+        pair.a.send(pair.ab, b"", &body, b"").expect("sent");
+        let (whole, record) = receive(&pair.b).expect("it is there");
+        assert_eq!(whole, body);
+        assert_eq!(record.body.is_some(), len > 4096);
+        assert_eq!(pair.a.counts().copied, copied);
+    }
+    assert_eq!(pair.a.counts().chunks_used, 0);
+}
+
+#[test]
+fn one_chunk_serves_every_reader_and_messages_use_it_again() {
+    let a = open(options());
+    let readers: Vec<_> = (0..5).map(|_| open(options())).collect();
+    let links: Vec<_> = readers.iter().map(|b| crate::pair::link(&a, b).0).collect();
+    for round in 0..50 {
+        let bytes = pattern(300_000, round);
+        let mut chunk = a.chunk(bytes.len()).expect("a chunk");
+        chunk.copy_from_slice(&bytes);
+        let body = chunk.freeze(bytes.len());
+        for link in &links {
+            a.send(*link, b"x", &body, b"").expect("sent");
+        }
+        drop(body);
+        assert_eq!(a.counts().chunks_used, 1);
+        for reader in &readers {
+            assert_eq!(receive(reader).expect("there").0[1..], bytes);
+        }
+    }
+    let counts = a.counts();
+    assert_eq!((counts.segments, counts.chunks_used), (1, 0));
+    assert_eq!(counts.named, 250);
+}
+
+#[test]
+fn a_full_ring_refuses_and_goes_on_when_read() {
+    let mut small = options();
+    small.ring_bytes = 4096;
+    let pair = Pair::new(small, options());
+    let mut sent = 0;
+    let refused = loop {
+        match pair.a.send(pair.ab, &[7; 100], &[], &[]) {
+            Ok(()) => sent += 1,
+            Err(refused) => break refused,
+        }
+    };
+    assert_eq!(refused, Refused::Full);
+    // Four words of header, thirteen of head.
+    assert_eq!(sent, 512 / 17);
+    assert_eq!(pair.a.counts().refused_full, 1);
+    let too_long = pair.a.send(pair.ab, &[7; 4096], &[], &[]);
+    assert_eq!(too_long, Err(Refused::TooLong));
+    while receive(&pair.b).is_some() {
+        sent -= 1;
+    }
+    assert_eq!(sent, 0);
+    pair.a.send(pair.ab, &[7; 4000], &[], &[]).expect("room");
+    assert_eq!(receive(&pair.b).expect("there").0, [7; 4000]);
+}
+
+#[test]
+fn a_pool_at_its_limit_says_so_and_tells_when_there_is_room() {
+    let mut small = options();
+    small.pool_bytes = 4 << 20;
+    let pair = Pair::new(small, options());
+    let mut chunks = Vec::new();
+    let full = loop {
+        match pair.a.chunk(1 << 20) {
+            Ok(chunk) => chunks.push(chunk.freeze(1 << 20)),
+            Err(full) => break full,
+        }
+    };
+    assert_eq!(chunks.len(), 3, "each has a page of slack");
+    assert!(matches!(full, Exhausted::Full { limit, .. } if limit == 4 << 20));
+    let text = full.to_string();
+    assert!(text.contains("4194304 bytes"), "{text}");
+    // A smaller message has what is left, and then nothing.
+    while let Ok(chunk) = pair.a.chunk(1000) {
+        chunks.push(chunk.freeze(1000));
+    }
+    let counts = pair.a.counts();
+    assert_eq!(counts.exhausted, 2);
+    assert!(counts.segment_bytes <= 4 << 20);
+
+    // Somebody else holds one for a while.
+    let lent = chunks.swap_remove(0);
+    pair.a.send(pair.ab, b"", &lent, b"").expect("sent");
+    drop(lent);
+    assert!(pair.a.chunk(1 << 20).is_err());
+    assert_eq!(turn(&pair.a, 0), []);
+    drop(receive(&pair.b));
+    assert_eq!(turn(&pair.a, 0), [pteros_shm::LinkEvent::Room]);
+    pair.a.chunk(1 << 20).expect("room");
+    let large = pair.a.chunk((64 << 20) + 1).expect_err("too large");
+    assert!(matches!(large, Exhausted::TooLarge { .. }));
+}
+
+#[test]
+fn a_reader_that_keeps_everything_gets_half_of_the_pool() {
+    let mut small = options();
+    small.pool_bytes = 16 << 20;
+    let pair = Pair::new(small, options());
+    let mut kept = Vec::new();
+    let refused = loop {
+        let body = pair.a.chunk(1 << 20).expect("a chunk").freeze(1 << 20);
+        match pair.a.send(pair.ab, b"", &body, b"") {
+            Ok(()) => kept.push(receive(&pair.b).expect("there")),
+            Err(refused) => break refused,
+        }
+    };
+    assert_eq!(refused, Refused::Share);
+    assert_eq!(kept.len(), 7, "each is a megabyte and a page");
+    kept.pop();
+    let body = pair.a.chunk(1 << 20).expect("a chunk").freeze(1 << 20);
+    pair.a.send(pair.ab, b"", &body, b"").expect("room");
+
+    let mut small = Vec::new();
+    let refused = loop {
+        let body = pair.b.chunk(600).expect("a chunk").freeze(600);
+        match pair.b.send(pair.ba, b"", &body, b"") {
+            Ok(()) => small.push(receive(&pair.a).expect("there")),
+            Err(refused) => break refused,
+        }
+    };
+    assert_eq!(refused, Refused::Loans);
+    assert_eq!(small.len(), pteros_shm::LOANS_MAX);
+}
+
+#[test]
+fn segments_made_late_are_handed_over_before_they_are_named() {
+    let pair = Pair::new(options(), options());
+    let mut kept = Vec::new();
+    for class in 10..24 {
+        for _ in 0..4 {
+            let bytes = pattern(1 << class, class);
+            let mut chunk = pair.a.chunk(bytes.len()).expect("a chunk");
+            chunk.copy_from_slice(&bytes);
+            let body = chunk.freeze(bytes.len());
+            pair.a.send(pair.ab, b"", &body, b"").expect("sent");
+            let (whole, record) = receive(&pair.b).expect("there");
+            assert!(whole == bytes, "class {class}");
+            kept.push((record, bytes));
+        }
+    }
+    for (record, bytes) in kept {
+        assert!(record.body.expect("a chunk") == bytes, "nobody wrote it");
+    }
+    assert!(pair.a.counts().segments > 14);
+}
+
+#[test]
+fn a_sleeper_is_rung_once_per_sleep_and_never_when_awake() {
+    let pair = Pair::new(options(), options());
+    let send = || pair.a.send(pair.ab, b"x", b"", b"").expect("sent");
+    send();
+    assert_eq!(pair.a.counts().rung, 0);
+    assert!(!pair.b.before_sleep(), "something waits");
+    send();
+    assert_eq!(pair.a.counts().rung, 0);
+    while receive(&pair.b).is_some() {}
+    for sleep in 1..4 {
+        assert!(pair.b.before_sleep());
+        send();
+        send();
+        assert_eq!(pair.a.counts().rung, sleep);
+        pair.b.awake();
+        while receive(&pair.b).is_some() {}
+    }
+}
