@@ -13,6 +13,7 @@ mod flood;
 mod fuzz;
 mod generate;
 mod host_peers;
+mod loom;
 mod namespace;
 mod peers;
 mod peers_check;
@@ -45,9 +46,10 @@ fn main() -> Result<()> {
         flood::ATTACKER_TASK => flood::attack(&rest)?,
         "namespace" => exit_as(namespace::run(&rest)?),
         "sim" => exit_as(sim::run(&rest)?),
+        "loom" => exit_as(loom::run(&rest)?),
         namespace::INSIDE_TASK => exit_as(namespace::run_inside(&rest)?),
         _ => bail!(
-            "usage: cargo xtask test [--no-peers] | tidy | generate [--check] | bench host|wire|loss [--quick] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | peers [--check] | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
+            "usage: cargo xtask test [--no-peers] | tidy | generate [--check] | bench host|wire|loss [--quick] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | peers [--check] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
         ),
     }
     Ok(())

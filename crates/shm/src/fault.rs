@@ -1,7 +1,7 @@
 //! Labelled steps at which a test stops this process (cargo feature `faults`).
 //!
 //! `fault!("record-written")` is nothing in a normal build. With the feature,
-//! a process that was told [`stop_at`] that label stops itself there with
+//! a process that was told `stop_at` that label stops itself there with
 //! SIGSTOP, as if the scheduler had taken the processor away for good; whoever
 //! told it so may let it go on or kill it.
 

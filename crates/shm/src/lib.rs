@@ -80,6 +80,8 @@ mod layout;
 #[cfg(not(loom))]
 mod link;
 mod loans;
+#[cfg(all(loom, test))]
+mod loom_tests;
 #[cfg(not(loom))]
 #[allow(unsafe_code, reason = "memory is mapped here")]
 mod memory;

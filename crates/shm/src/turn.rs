@@ -182,7 +182,7 @@ impl Hub {
                 }
             }
             Step::Up(peer, theirs) => {
-                if let Err(reason) = self.link_up(control, token, peer, theirs, told)
+                if let Err(reason) = self.link_up(control, token, peer, *theirs, told)
                     && outgoing
                 {
                     told.push(LinkEvent::Refused { peer, reason });
@@ -236,13 +236,13 @@ impl Hub {
         control: &mut Control,
         token: u64,
         peer: Name,
-        theirs: Box<Theirs>,
+        theirs: Theirs,
         told: &mut Vec<LinkEvent>,
     ) -> Result<(), Reason> {
         let Some(Entry::Pending(pending)) = control.entries.remove(&token) else {
             return Ok(());
         };
-        let ends = pending.into_ends(*theirs);
+        let ends = pending.into_ends(theirs);
         let mut slots = self.links.write();
         let Some(number) = slots.vacancy(self.options.links_max) else {
             packet::refuse(ends.socket.as_fd(), Reason::TooManyLinks);

@@ -1,0 +1,176 @@
+//! Every order in which two processes can meet in the ring, the loans and the
+//! doorbell, tried by loom: `cargo xtask loom`.
+//!
+//! Threads stand for processes, loom's atomics for shared words. What must not
+//! be touched by both at once is an [`UnsafeCell`] of loom, which notices.
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use loom::thread;
+
+use crate::doorbell::{arm, disarm, must_ring};
+use crate::loans::{Loans, give_back};
+use crate::ring::{Consumer, NotPushed, Producer};
+
+/// Words of a ring in which one record of one word fits, and half of another.
+const RING_WORDS: usize = 8;
+
+/// What one direction of a link shares.
+struct Shared {
+    words: Vec<AtomicU64>,
+    tail: AtomicU64,
+    head: AtomicU64,
+    sleeping: AtomicU64,
+}
+
+impl Shared {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            words: (0..RING_WORDS).map(|_| AtomicU64::new(0)).collect(),
+            tail: AtomicU64::new(0),
+            head: AtomicU64::new(0),
+            sleeping: AtomicU64::new(0),
+        })
+    }
+
+    fn push(&self, producer: &mut Producer, number: u64) -> Result<(), NotPushed> {
+        let bytes = number.to_ne_bytes();
+        let parts = [&bytes[..], &[], &[]];
+        producer.push(&self.words, &self.tail, &self.head, parts, None)
+    }
+
+    fn take(&self, consumer: &mut Consumer) -> Option<u64> {
+        let header = consumer.next(&self.words, &self.tail);
+        let header = header.expect("a correct producer")?;
+        let mut out = Vec::new();
+        consumer.copy(&self.words, &header, &mut out);
+        consumer.advance(&header, &self.head);
+        Some(u64::from_ne_bytes(out.try_into().expect("one word")))
+    }
+}
+
+fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(model);
+}
+
+#[test]
+fn records_arrive_whole_and_in_order_while_the_ring_wraps_and_begins_anew() {
+    check(3, || {
+        let shared = Shared::new();
+        let reader = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let mut consumer = Consumer::default();
+                let got: Vec<u64> = (0..3).filter_map(|_| shared.take(&mut consumer)).collect();
+                (consumer, got)
+            })
+        };
+        let mut producer = Producer::default();
+        let mut sent = Vec::new();
+        for number in 1..=4 {
+            match shared.push(&mut producer, number) {
+                Ok(()) => sent.push(number),
+                Err(NotPushed::Full) => thread::yield_now(),
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+        let (mut consumer, mut got) = reader.join().expect("the reader");
+        while let Some(number) = shared.take(&mut consumer) {
+            got.push(number);
+        }
+        assert_eq!(got, sent);
+    });
+}
+
+#[test]
+fn nobody_sleeps_while_a_record_waits_and_no_bell_is_rung() {
+    check(4, || {
+        let shared = Shared::new();
+        let bell = Arc::new(AtomicBool::new(false));
+        let sleeper = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let mut consumer = Consumer::default();
+                let mut got = 0;
+                for _ in 0..2 {
+                    arm(&shared.sleeping);
+                    if !consumer.waits(&shared.tail) {
+                        // Asleep from here on, unless the bell rings.
+                        return (true, got);
+                    }
+                    disarm(&shared.sleeping);
+                    got += u32::from(shared.take(&mut consumer).is_some());
+                }
+                (false, got)
+            })
+        };
+        let (mut producer, mut rung) = (Producer::default(), 0);
+        let mut sent = 0;
+        for number in 1..=2 {
+            sent += u32::from(shared.push(&mut producer, number).is_ok());
+            if must_ring(&shared.sleeping, &mut rung) {
+                bell.store(true, Ordering::Relaxed);
+            }
+        }
+        let (asleep, got) = sleeper.join().expect("the sleeper");
+        let bell = bell.load(Ordering::Relaxed);
+        assert!(!asleep || bell || got == sent, "asleep, {got} of {sent}");
+    });
+}
+
+#[test]
+fn a_chunk_is_written_again_only_after_it_was_read() {
+    check(4, || {
+        let returned = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
+        let chunk = Arc::new(loom::cell::UnsafeCell::new(7_u32));
+        let mut loans = Loans::with_slots(2);
+        let loan = loans.lend(()).expect("a slot");
+        let reader = {
+            let (returned, chunk) = (Arc::clone(&returned), Arc::clone(&chunk));
+            thread::spawn(move || {
+                let seen = chunk.with(|_| true);
+                give_back(&*returned, loan);
+                seen
+            })
+        };
+        for _ in 0..2 {
+            let mut back = false;
+            loans.reclaim_all(&*returned, |()| back = true);
+            if back {
+                chunk.with_mut(|_| ());
+                assert_eq!(loans.len(), 0);
+                // The slot is used again; the old return does not end it.
+                let again = loans.lend(()).expect("a slot");
+                assert_ne!(again.generation, loan.generation);
+                assert_eq!(loans.reclaim_all(&*returned, |()| ()), 0);
+                break;
+            }
+        }
+        assert!(reader.join().expect("the reader"));
+    });
+}
+
+#[test]
+fn whoever_waits_for_a_chunk_sees_it_or_hears_the_bell() {
+    check(4, || {
+        let returned = Arc::new([AtomicU32::new(0)]);
+        let starved = Arc::new(AtomicU32::new(0));
+        let mut loans = Loans::with_slots(1);
+        let loan = loans.lend(()).expect("a slot");
+        let reader = {
+            let (returned, starved) = (Arc::clone(&returned), Arc::clone(&starved));
+            thread::spawn(move || {
+                give_back(&*returned, loan);
+                fence(Ordering::SeqCst);
+                starved.load(Ordering::Relaxed) != 0
+            })
+        };
+        starved.store(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        let seen = loans.reclaim_all(&*returned, |()| ()) == 1;
+        let rung = reader.join().expect("the reader");
+        assert!(seen || rung);
+    });
+}
