@@ -74,6 +74,8 @@ mod error;
 pub mod fault;
 #[cfg(not(loom))]
 mod handshake;
+#[cfg(all(test, not(loom)))]
+mod hostile_tests;
 #[cfg(not(loom))]
 mod hub;
 mod layout;

@@ -1,0 +1,570 @@
+//! A peer of the same user that writes anything at all into what it may write
+//! cannot crash this process, cannot make it wait, and cannot spoil what goes
+//! between others.
+//!
+//! [`Raw`] speaks the protocol by hand, so that it can speak it wrongly; next
+//! to it an honest pair exchanges messages all the time.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+use crate::error::hex;
+use crate::layout::{
+    AT_HEAD, AT_MAGIC, AT_NONCE, AT_RETURNED, AT_RING, AT_SLEEPING, AT_STARVED, AT_TAIL,
+    AT_VERSION, CONTEXT_BYTES, CONTEXT_MAGIC, LINK_MAGIC, LOANS_MAX, VERSION, link_bytes,
+};
+use crate::memory::OwnMemory;
+use crate::packet::{self, Incoming, Packet};
+use crate::sync::Ordering::Relaxed;
+use crate::{Hub, HubOptions, LinkEvent, Name, Reason};
+
+const RING_BYTES: usize = 4096;
+const SECOND: u64 = 1_000_000_000;
+
+fn name(test: u8, number: u8) -> Name {
+    let mut name = *b"hostile.....";
+    name[8..].copy_from_slice(&(std::process::id() << 8 | u32::from(test)).to_le_bytes());
+    name[7] = number;
+    name
+}
+
+fn hub(test: u8, number: u8) -> Hub {
+    Hub::open(name(test, number), HubOptions::default()).expect("a hub")
+}
+
+fn turn(hub: &Hub, now: u64) -> Vec<LinkEvent> {
+    let mut events = Vec::new();
+    hub.turn(now, &mut |event| events.push(event));
+    events
+}
+
+/// Chance from a fixed seed (xorshift64*: Vigna 2016).
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        (self.next() >> 16) % end
+    }
+
+    /// Small, around a power of two, or anything.
+    fn number(&mut self) -> u64 {
+        match self.below(4) {
+            0 => self.below(16),
+            1 => (1_u64 << self.below(64))
+                .wrapping_add(self.below(5))
+                .wrapping_sub(2),
+            2 => self.below(RING_BYTES as u64 / 4),
+            _ => self.next(),
+        }
+    }
+}
+
+/// A peer whose every word is ours to choose.
+struct Raw {
+    name: Name,
+    socket: OwnedFd,
+    page: OwnMemory,
+    memory: OwnMemory,
+    descriptors: [OwnedFd; 3],
+}
+
+impl Raw {
+    /// Connected to `hub`; nothing said yet.
+    fn new(name: Name, hub: &Hub) -> Self {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let kind = SocketType::SEQPACKET;
+        let socket = rustix::net::socket_with(AddressFamily::UNIX, kind, flags, None);
+        let socket = socket.expect("a socket");
+        let text = format!("pteros-{}", hex(&hub.name()));
+        let address = SocketAddrUnix::new_abstract_name(text.as_bytes()).expect("a name");
+        rustix::net::connect(&socket, &address).expect("somebody listens");
+        let (page, page_fd) = OwnMemory::create("hostile", CONTEXT_BYTES).expect("memory");
+        page.word(AT_MAGIC).store(CONTEXT_MAGIC, Relaxed);
+        let bytes = link_bytes(RING_BYTES);
+        let (memory, memory_fd) = OwnMemory::create("hostile", bytes).expect("memory");
+        memory.word(AT_MAGIC).store(LINK_MAGIC, Relaxed);
+        for at in [&page, &memory] {
+            at.word(AT_VERSION).store(u64::from(VERSION), Relaxed);
+        }
+        memory.word(AT_NONCE).store(77, Relaxed);
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).expect("a bell");
+        Self {
+            name,
+            socket,
+            page,
+            memory,
+            descriptors: [page_fd, memory_fd, bell],
+        }
+    }
+
+    fn send(&self, packet: &Packet, descriptors: &[&OwnedFd]) {
+        let borrowed: Vec<_> = descriptors.iter().map(|fd| fd.as_fd()).collect();
+        let _ = packet::send(self.socket.as_fd(), packet, &borrowed);
+    }
+
+    fn hello(&self) -> Packet {
+        Packet::Hello {
+            name: self.name,
+            ring_bytes: RING_BYTES as u64,
+            echo: [0, 0],
+        }
+    }
+
+    fn say_hello(&self) {
+        self.send(&self.hello(), &self.descriptors.each_ref());
+    }
+
+    /// Goes through with it, as it should be done; the link's number.
+    fn link(&self, hub: &Hub) -> u32 {
+        self.say_hello();
+        turn(hub, 0);
+        let Incoming::Packet(Packet::Hello { echo, .. }, mut descriptors) =
+            packet::receive(self.socket.as_fd())
+        else {
+            panic!("no answer");
+        };
+        assert_eq!(echo, [77, 0], "it read our memory");
+        let len = rustix::fs::fstat(&descriptors[1]).expect("size").st_size as usize;
+        let theirs = crate::memory::PeerMemory::map(descriptors[1].as_fd(), len);
+        let theirs = theirs.expect("mapped");
+        let nonce = theirs.words(AT_NONCE, 2);
+        let proof = Packet::Proof([nonce[0].load(Relaxed), nonce[1].load(Relaxed)]);
+        descriptors.clear();
+        self.send(&proof, &[]);
+        match turn(hub, 0)[..] {
+            [LinkEvent::Up { link, .. }] => link,
+            ref other => panic!("no link: {other:?}"),
+        }
+    }
+
+    fn refusal(&self) -> Option<Reason> {
+        match packet::receive(self.socket.as_fd()) {
+            Incoming::Packet(Packet::Refuse { code, value }, _) => {
+                Some(Reason::from_wire(code, value))
+            }
+            _ => None,
+        }
+    }
+
+    /// One record by hand: header words, then whatever.
+    fn write(&self, words: &[u64], tail: u64) {
+        let ring = self.memory.words(AT_RING, RING_BYTES / 8);
+        for (word, value) in ring.iter().zip(words) {
+            word.store(*value, Relaxed);
+        }
+        self.memory.word(AT_TAIL).store(tail, Relaxed);
+    }
+}
+
+/// Two that only want to talk.
+struct Honest {
+    a: Hub,
+    b: Hub,
+    ab: u32,
+    count: u32,
+}
+
+impl Honest {
+    fn new(test: u8) -> Self {
+        let (a, b) = (hub(test, 1), hub(test, 2));
+        a.connect(b.name(), 0).expect("connect");
+        let mut ab = None;
+        for _ in 0..4 {
+            turn(&b, 0);
+            for event in turn(&a, 0) {
+                if let LinkEvent::Up { link, .. } = event {
+                    ab = Some(link);
+                }
+            }
+        }
+        let ab = ab.expect("a link");
+        Self { a, b, ab, count: 0 }
+    }
+
+    /// A message goes from a to b, whatever else b is told by others.
+    fn exchange(&mut self) {
+        self.count += 1;
+        let head = self.count.to_le_bytes();
+        let mut chunk = self.a.chunk(1000).expect("a chunk");
+        chunk.fill(self.count as u8);
+        let body = chunk.freeze(1000);
+        self.a.send(self.ab, &head, &body, b"").expect("sent");
+        drop(body);
+        let mut bytes = Vec::new();
+        for _ in 0..3_000 {
+            let Some(record) = self.b.receive(&mut bytes) else {
+                continue;
+            };
+            if record.peer == self.a.name() {
+                assert_eq!(bytes, head);
+                let body = record.body.expect("a chunk");
+                assert!(body.iter().all(|b| *b == self.count as u8) && body.len() == 1000);
+                return;
+            }
+        }
+        panic!("message {} did not arrive", self.count);
+    }
+}
+
+#[test]
+fn random_words_in_a_peers_memory_close_its_link_and_nothing_else() {
+    let mut honest = Honest::new(1);
+    let mut chance = Chance(0x5eed_0001);
+    let mut ended = 0;
+    for round in 0..400 {
+        let raw = Raw::new(name(1, 100), &honest.b);
+        let link = raw.link(&honest.b);
+        // A body of ours is lent to it, so that what it returns matters.
+        let body = honest.b.chunk(2000).expect("a chunk").freeze(2000);
+        honest.b.send(link, b"x", &body, b"").expect("sent");
+        for _ in 0..12 {
+            for _ in 0..chance.below(8) {
+                let word = match chance.below(7) {
+                    0 => raw.memory.word(AT_TAIL),
+                    1 => raw.memory.word(AT_HEAD),
+                    2 => raw.page.word(AT_SLEEPING),
+                    3 => raw.page.word(AT_STARVED),
+                    4 => raw
+                        .memory
+                        .word(AT_RETURNED + 8 * chance.below(LOANS_MAX as u64 / 2) as usize),
+                    5 => raw.memory.word(AT_RING + 8 * chance.below(16) as usize),
+                    _ => raw
+                        .memory
+                        .word(8 * chance.below((AT_RING + RING_BYTES) as u64 / 8) as usize),
+                };
+                word.store(chance.number(), Relaxed);
+            }
+            let _ = honest.b.send(link, b"to the broken one", &body, &[1; 300]);
+            honest.exchange();
+            turn(&honest.b, round);
+        }
+        ended += u32::from(!honest.b.is_up(link));
+        drop(raw);
+        turn(&honest.b, round);
+        // What was still to be read of it has been.
+        honest.exchange();
+        turn(&honest.b, round);
+        assert!(!honest.b.is_up(link), "round {round}");
+    }
+    assert!(ended > 300, "only {ended} were noticed as broken");
+    let counts = honest.b.counts();
+    assert_eq!((counts.links, counts.lingering, counts.loans), (1, 0, 0));
+    assert_eq!(counts.chunks_used, 0);
+}
+
+#[test]
+fn plausible_records_with_one_wrong_field_are_refused_by_name() {
+    // words | inline, head 8 | tail 0, body 0, -, one word of head.
+    let good = [5 | 1 << 32, 8, 0, 0, 42];
+    let named = |slot: u64, segment: u64, offset: u64, len: u64| {
+        [
+            5 | 2 << 32 | slot << 48,
+            8,
+            len | segment << 32,
+            offset | 1 << 32,
+            42,
+        ]
+    };
+    let cases: &[([u64; 5], u64, &str)] = &[
+        ([5 | 3 << 32, 8, 0, 0, 42], 5, "unknown kind"),
+        ([6 | 1 << 32, 8, 0, 0, 42], 5, "beyond the end"),
+        ([5 | 1 << 32, 17, 0, 0, 42], 5, "do not add up"),
+        ([5 | 1 << 32, 8 | 8 << 32, 0, 0, 42], 5, "do not add up"),
+        (
+            [5 | 1 << 32, 8, u64::from(u32::MAX), 0, 42],
+            5,
+            "do not add up",
+        ),
+        (good, 3, "without a header"),
+        (good, 513, "impossible position"),
+        (good, 5 | 2 << 48, "impossible epoch"),
+        (named(1024, 0, 0, 8), 5, "impossible slot"),
+        (named(0, 9, 0, 8), 5, "never handed over"),
+        (named(0, 1, 4090, 8), 5, "beyond its segment"),
+        (
+            named(0, 1, 0xffff_ffff, 0xffff_ffff),
+            5,
+            "beyond its segment",
+        ),
+    ];
+    let hub = hub(2, 1);
+    for (words, tail, expected) in cases {
+        let raw = Raw::new(name(2, 100), &hub);
+        let link = raw.link(&hub);
+        let (_segment, fd) = OwnMemory::create("hostile", 4096).expect("memory");
+        let segment = Packet::Segment {
+            number: 1,
+            bytes: 4096,
+        };
+        raw.send(&segment, &[&fd]);
+        turn(&hub, 0);
+        raw.write(words, *tail);
+        assert!(hub.receive(&mut Vec::new()).is_none(), "{expected}");
+        match turn(&hub, 0)[..] {
+            [
+                LinkEvent::Down {
+                    link: down, reason, ..
+                },
+            ] => {
+                assert_eq!(down, link);
+                let text = reason.to_string();
+                assert!(text.contains(expected), "{text}, not {expected}");
+            }
+            ref other => panic!("{expected}: {other:?}"),
+        }
+    }
+    assert_eq!(hub.counts().broken, cases.len() as u64);
+    // The good one, and a named one that is as it should be.
+    let raw = Raw::new(name(2, 100), &hub);
+    let link = raw.link(&hub);
+    raw.write(&good, 5);
+    let mut head = Vec::new();
+    assert!(hub.receive(&mut head).is_some_and(|r| r.link == link));
+    assert_eq!(head, 42_u64.to_ne_bytes());
+}
+
+#[test]
+fn a_reader_that_claims_to_have_read_what_was_not_written_is_cut_off() {
+    let hub = hub(3, 1);
+    let raw = Raw::new(name(3, 100), &hub);
+    let link = raw.link(&hub);
+    raw.memory.word(AT_HEAD).store(1 << 40, Relaxed);
+    let mut sent = 0;
+    while hub.send(link, &[0; 900], b"", b"").is_ok() {
+        sent += 1;
+        assert!(sent < 1_000, "the ring is full at last");
+    }
+    let events = turn(&hub, 0);
+    assert!(
+        matches!(
+            events[..],
+            [LinkEvent::Down {
+                reason: Reason::Nonsense(_),
+                ..
+            }]
+        ),
+        "{events:?}"
+    );
+}
+
+/// A memfd of that many bytes with these seals.
+fn memfd(bytes: u64, seals: SealFlags) -> OwnedFd {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let fd = rustix::fs::memfd_create("hostile", flags).expect("memfd");
+    rustix::fs::ftruncate(&fd, bytes).expect("size");
+    rustix::fs::fcntl_add_seals(&fd, seals).expect("seals");
+    fd
+}
+
+#[test]
+fn descriptors_that_are_not_what_they_should_be_are_refused() {
+    let hub = hub(4, 1);
+    let all = SealFlags::SHRINK | SealFlags::GROW | SealFlags::FUTURE_WRITE | SealFlags::SEAL;
+    let bytes = link_bytes(RING_BYTES) as u64;
+    let null = rustix::fs::open(
+        "/dev/null",
+        rustix::fs::OFlags::RDWR,
+        rustix::fs::Mode::empty(),
+    );
+    let null = null.expect("/dev/null");
+    let (pipe, _writer) = rustix::pipe::pipe().expect("a pipe");
+    // In place of page, memory, bell; what is wrong with it.
+    let wrong: Vec<(usize, OwnedFd)> = vec![
+        (1, memfd(bytes, all - SealFlags::SHRINK)),
+        (1, memfd(bytes, SealFlags::empty())),
+        (1, memfd(bytes - 1, all)),
+        (1, memfd(0, all)),
+        (1, memfd(bytes, all)),
+        (1, null.try_clone().expect("dup")),
+        (0, memfd(1 << 40, all)),
+        (0, pipe.try_clone().expect("dup")),
+        (2, pipe),
+        (2, null),
+        (
+            2,
+            eventfd(0, EventfdFlags::CLOEXEC).expect("one that blocks"),
+        ),
+        (2, memfd(8, all)),
+    ];
+    let count = wrong.len() as u64;
+    for (place, fd) in wrong {
+        let mut raw = Raw::new(name(4, 100), &hub);
+        raw.descriptors[place] = fd;
+        raw.say_hello();
+        assert_eq!(turn(&hub, 0), []);
+        assert!(raw.refusal().is_some(), "place {place}");
+        assert_eq!(hub.counts().pending, 0);
+    }
+    // Too few, too many, and none.
+    for some in [0, 1, 2, 4] {
+        let raw = Raw::new(name(4, 100), &hub);
+        let extra = memfd(1, all);
+        let mut list: Vec<&OwnedFd> = raw.descriptors.iter().collect();
+        list.push(&extra);
+        raw.send(&raw.hello(), &list[..some]);
+        turn(&hub, 0);
+        assert!(raw.refusal().is_some(), "{some} descriptors");
+    }
+    assert_eq!(hub.counts().handshakes_failed, count + 4);
+    // Segments of every wrong kind end the link.
+    for (bytes, fd) in [
+        (4096, memfd(4096, SealFlags::empty())),
+        (8192, memfd(4096, all)),
+        (1 << 40, memfd(4096, all)),
+        (0, memfd(0, all)),
+    ] {
+        let raw = Raw::new(name(4, 100), &hub);
+        raw.link(&hub);
+        raw.send(&Packet::Segment { number: 0, bytes }, &[&fd]);
+        let events = turn(&hub, 0);
+        assert!(matches!(events[..], [LinkEvent::Down { .. }]), "{events:?}");
+    }
+    let raw = Raw::new(name(4, 101), &hub);
+    raw.link(&hub);
+}
+
+#[test]
+fn huge_pages_are_not_taken_for_memory() {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | MemfdFlags::HUGETLB;
+    let Ok(fd) = rustix::fs::memfd_create("hostile", flags) else {
+        eprintln!("skipped: the system has no huge pages");
+        return;
+    };
+    let size = 2 << 20;
+    let all = SealFlags::SHRINK | SealFlags::GROW | SealFlags::FUTURE_WRITE | SealFlags::SEAL;
+    if rustix::fs::ftruncate(&fd, size).is_err() || rustix::fs::fcntl_add_seals(&fd, all).is_err() {
+        eprintln!("skipped: the system's huge pages cannot be sealed");
+        return;
+    }
+    let unfit = crate::memory::PeerMemory::map(fd.as_fd(), size as usize).expect_err("unfit");
+    assert_eq!(unfit.0, "is not of ordinary pages");
+}
+
+#[test]
+fn random_packets_neither_crash_nor_keep_a_hub_busy() {
+    let mut honest = Honest::new(5);
+    let mut chance = Chance(0x5eed_0005);
+    let all = SealFlags::SHRINK | SealFlags::GROW | SealFlags::FUTURE_WRITE | SealFlags::SEAL;
+    for round in 0..600_u64 {
+        let raw = Raw::new(name(5, 100), &honest.b);
+        if chance.below(2) == 0 {
+            raw.link(&honest.b);
+        }
+        for _ in 0..chance.below(20) {
+            let numbers = [chance.number(), chance.number(), chance.number()];
+            let packet = match chance.below(6) {
+                0 => raw.hello(),
+                1 => Packet::Proof([numbers[0], numbers[1]]),
+                2 => Packet::Segment {
+                    number: numbers[0] as u32,
+                    bytes: numbers[1],
+                },
+                3 => Packet::Refuse {
+                    code: numbers[0] as u32,
+                    value: numbers[1] as u32,
+                },
+                4 => Packet::Bye,
+                _ => Packet::Hello {
+                    name: name(5, numbers[0] as u8),
+                    ring_bytes: numbers[1],
+                    echo: [numbers[2], 0],
+                },
+            };
+            let extra = memfd(chance.below(3) * 4096, all);
+            let mut list: Vec<&OwnedFd> = raw.descriptors.iter().collect();
+            list.push(&extra);
+            raw.send(&packet, &list[..chance.below(5) as usize]);
+            if chance.below(4) == 0 {
+                let mut bytes = [0; 64];
+                let len = chance.below(64) as usize;
+                bytes.fill_with(|| chance.next() as u8);
+                if chance.below(2) == 0 {
+                    bytes[..8].copy_from_slice(&[
+                        b'P',
+                        b't',
+                        b'S',
+                        b'h',
+                        1,
+                        0,
+                        numbers[0] as u8 % 8,
+                        0,
+                    ]);
+                }
+                let flags = rustix::net::SendFlags::NOSIGNAL;
+                let _ = rustix::net::send(&raw.socket, &bytes[..len.max(1)], flags);
+            }
+            if chance.below(3) == 0 {
+                turn(&honest.b, round * SECOND);
+            }
+        }
+        turn(&honest.b, round * SECOND);
+        honest.exchange();
+        drop(raw);
+        turn(&honest.b, round * SECOND);
+        honest.exchange();
+        turn(&honest.b, round * SECOND);
+    }
+    turn(&honest.b, 10_000 * SECOND);
+    let counts = honest.b.counts();
+    assert_eq!((counts.links, counts.pending, counts.lingering), (1, 0, 0));
+}
+
+#[test]
+fn another_version_is_refused_with_both_numbers() {
+    let hub = hub(6, 1);
+    let raw = Raw::new(name(6, 100), &hub);
+    let mut bytes = [0; 48];
+    bytes[..8].copy_from_slice(&[b'P', b't', b'S', b'h', 9, 0, 1, 0]);
+    let flags = rustix::net::SendFlags::NOSIGNAL;
+    rustix::net::send(&raw.socket, &bytes, flags).expect("sent");
+    turn(&hub, 0);
+    let refusal = raw.refusal().expect("a refusal").to_string();
+    assert_eq!(refusal, "version 1, ours is 1", "its version, told to us");
+    let ours = Reason::OtherVersion { theirs: 9 }.to_string();
+    assert_eq!(ours, "version 9, ours is 1");
+}
+
+#[test]
+fn a_crowd_that_says_nothing_is_turned_away_and_forgotten() {
+    let mut honest = Honest::new(7);
+    let crowd: Vec<Raw> = (0..60).map(|_| Raw::new(name(7, 100), &honest.b)).collect();
+    turn(&honest.b, 0);
+    let more: Vec<Raw> = (0..30).map(|_| Raw::new(name(7, 100), &honest.b)).collect();
+    turn(&honest.b, 0);
+    assert_eq!(honest.b.counts().pending, 64);
+    assert_eq!(more[29].refusal(), Some(Reason::TooManyLinks));
+    honest.exchange();
+    assert_eq!(honest.b.turn(SECOND, &mut |_| {}), None);
+    assert_eq!(honest.b.counts().pending, 0);
+    drop(crowd);
+    let late = Raw::new(name(7, 100), &honest.b);
+    late.link(&honest.b);
+}
+
+#[test]
+fn a_doorbell_that_a_peer_has_filled_and_made_blocking_stops_nobody() {
+    let hub = hub(8, 1);
+    let raw = Raw::new(name(8, 100), &hub);
+    let link = raw.link(&hub);
+    let bell = &raw.descriptors[2];
+    let nearly_all = (u64::MAX - 1).to_ne_bytes();
+    rustix::io::write(bell, &nearly_all).expect("filled");
+    let flags = rustix::fs::fcntl_getfl(bell).expect("flags");
+    rustix::fs::fcntl_setfl(bell, flags - rustix::fs::OFlags::NONBLOCK).expect("blocking");
+    for sleep in 0..5 {
+        raw.page.word(AT_SLEEPING).store(2 * sleep + 1, Relaxed);
+        hub.send(link, b"x", b"", b"").expect("sent");
+        rustix::io::write(bell, &(u64::MAX - 2).to_ne_bytes()).expect("filled again");
+    }
+    assert_eq!(hub.counts().rung, 5);
+}
