@@ -36,6 +36,7 @@ const DOORS: &[&str] = &[
     "crates/msg/src/folder.rs",
     "crates/msg/src/build.rs",
     "crates/net/src/poll.rs",
+    "crates/shm/examples/",
     "crates/store/src/thread.rs",
     "crates/cli/",
     "crates/sim/src/main.rs",

@@ -53,7 +53,7 @@ pub struct ShmCounts {
     pub chunks_used: usize,
     /// Chunks that nobody holds.
     pub chunks_free: usize,
-    /// Segments made.
+    /// Segments of the pool.
     pub segments: usize,
     /// Bytes of all segments, whether touched or not.
     pub segment_bytes: usize,

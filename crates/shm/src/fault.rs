@@ -70,6 +70,13 @@ mod armed {
         let passes = PASSES.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
         if passes.is_err() {
             let _ = kill_process(getpid(), Signal::STOP);
+            // The signal may reach another thread first; this one must not go
+            // on meanwhile.
+            let a_second = rustix::thread::Timespec {
+                tv_sec: 1,
+                tv_nsec: 0,
+            };
+            let _ = rustix::thread::nanosleep(&a_second);
         }
     }
 }

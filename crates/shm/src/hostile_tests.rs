@@ -462,7 +462,7 @@ fn random_packets_neither_crash_nor_keep_a_hub_busy() {
         }
         for _ in 0..chance.below(20) {
             let numbers = [chance.number(), chance.number(), chance.number()];
-            let packet = match chance.below(6) {
+            let packet = match chance.below(7) {
                 0 => raw.hello(),
                 1 => Packet::Proof([numbers[0], numbers[1]]),
                 2 => Packet::Segment {
@@ -474,6 +474,7 @@ fn random_packets_neither_crash_nor_keep_a_hub_busy() {
                     value: numbers[1] as u32,
                 },
                 4 => Packet::Bye,
+                5 => Packet::Retire(numbers[0] as u32),
                 _ => Packet::Hello {
                     name: name(5, numbers[0] as u8),
                     ring_bytes: numbers[1],

@@ -375,7 +375,10 @@ impl Hub {
                 return Ok(hold);
             }
             match pool.grow(len) {
-                Ok(()) => {}
+                Ok(retired) => {
+                    let links = self.links.read();
+                    links.iter().for_each(|link| link.retire(&retired));
+                }
                 Err(e @ Exhausted::TooLarge { .. }) => return Err(e),
                 Err(_) => break,
             }
@@ -472,6 +475,10 @@ impl Hub {
             };
             inboxes.next = at + 1;
             let inbox = &mut inboxes.list[at];
+            if !inbox.link.is_up() {
+                // The next turn ends it.
+                continue;
+            }
             head.clear();
             match inbox.next(head) {
                 Ok(Some(message)) => {

@@ -102,6 +102,8 @@ struct Out {
     lent_bytes: usize,
     /// One bit per segment that the peer was given.
     told: Vec<u64>,
+    /// Segments that are no more, which the peer has not been told yet.
+    retired: Vec<u32>,
     /// The sleep for which we have rung.
     rung: u64,
 }
@@ -219,8 +221,9 @@ impl Link {
         if *lent_bytes + stride > share_bytes {
             return Err(SendError::Refused(Refused::Share));
         }
+        self.tell_retired(&mut out.retired);
         let segment = hold.segment.number;
-        let (word, bit) = (segment as usize / 64, 1 << (segment % 64));
+        let (word, bit) = bit_of(segment);
         if out.told.get(word).is_none_or(|bits| bits & bit == 0) {
             self.tell_segment(&hold)?;
             if out.told.len() <= word {
@@ -259,6 +262,33 @@ impl Link {
         }
     }
 
+    /// Tells the peer that these segments are named no more, if it has them.
+    pub(crate) fn retire(&self, numbers: &[u32]) {
+        let mut guard = self.out.lock();
+        let out = &mut *guard;
+        for number in numbers {
+            let (word, bit) = bit_of(*number);
+            if let Some(bits) = out.told.get_mut(word)
+                && *bits & bit != 0
+            {
+                *bits &= !bit;
+                out.retired.push(*number);
+            }
+        }
+        self.tell_retired(&mut out.retired);
+    }
+
+    /// As many as its socket takes; the others before the next loan.
+    fn tell_retired(&self, retired: &mut Vec<u32>) {
+        while let Some(number) = retired.last() {
+            let packet = Packet::Retire(*number);
+            if packet::send(self.ends.socket.as_fd(), &packet, &[]) == Err(Errno::AGAIN) {
+                return;
+            }
+            retired.pop();
+        }
+    }
+
     /// Takes back what was given back; returns how many chunks.
     pub(crate) fn reclaim(&self) -> usize {
         let mut guard = self.out.lock();
@@ -279,6 +309,11 @@ impl Link {
         let out = self.out.lock();
         (out.loans.len(), out.lent_bytes)
     }
+}
+
+/// Where a segment's bit is.
+fn bit_of(segment: u32) -> (usize, u64) {
+    (segment as usize / 64, 1 << (segment % 64))
 }
 
 /// Why a message was not sent.
@@ -383,6 +418,10 @@ impl Inbox {
                 Incoming::Nothing => break,
                 Incoming::Packet(Packet::Segment { number, bytes }, descriptors) => {
                     self.add_segment(number, bytes, &descriptors)?;
+                }
+                // Bodies that are held keep it mapped.
+                Incoming::Packet(Packet::Retire(number), _) => {
+                    self.segments.remove(&number);
                 }
                 Incoming::Packet(Packet::Bye, _) => {
                     self.ending.get_or_insert(Reason::Closed);

@@ -141,3 +141,57 @@ pub(crate) fn give_back(returned: &[AtomicU32], loan: Loan) {
         word.store(loan.generation, Ordering::Release);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_lent_comes_back_and_only_once() {
+        let returned: [AtomicU32; 4] = Default::default();
+        let mut loans = Loans::with_slots(4);
+        let made: Vec<Loan> = (0..4).filter_map(|item| loans.lend(item)).collect();
+        assert_eq!((made.len(), loans.lend(9)), (4, None));
+        let mut back = Vec::new();
+        // Nonsense of a broken borrower: wrong generations give nothing back.
+        for word in &returned {
+            word.store(77, Ordering::Relaxed);
+        }
+        assert_eq!(loans.reclaim_all(&returned, |item| back.push(item)), 0);
+        give_back(&returned, made[2]);
+        give_back(
+            &returned,
+            Loan {
+                slot: 900,
+                ..made[1]
+            },
+        );
+        assert_eq!(loans.reclaim_all(&returned, |item| back.push(item)), 1);
+        assert_eq!(loans.reclaim_all(&returned, |item| back.push(item)), 0);
+        assert_eq!(back, [2]);
+        // The slot is lent again under another generation.
+        let again = loans.lend(5).expect("a slot");
+        assert_eq!(again.slot, made[2].slot);
+        assert_eq!(loans.reclaim_all(&returned, |item| back.push(item)), 0);
+        assert_eq!(loans.cancel(again), Some(5));
+        loans.end(|item| back.push(item));
+        back.sort_unstable();
+        assert_eq!((back, loans.len()), (vec![0, 1, 2, 3], 0));
+    }
+
+    #[test]
+    fn a_few_looks_per_loan_find_all_in_the_end() {
+        let returned: [AtomicU32; 64] = std::array::from_fn(|_| AtomicU32::new(0));
+        let mut loans = Loans::with_slots(64);
+        let first = loans.lend(0).expect("a slot");
+        for item in 1..10_000 {
+            loans.reclaim_some(&returned, drop);
+            let loan = loans.lend(item).expect("a slot");
+            give_back(&returned, loan);
+            assert!(loans.len() < 5, "{} at {item}", loans.len());
+        }
+        give_back(&returned, first);
+        loans.reclaim_all(&returned, drop);
+        assert_eq!(loans.len(), 0);
+    }
+}

@@ -9,6 +9,7 @@
 //! 3 segment  8 number u32  16 bytes u64                          + 1 descriptor
 //! 4 refuse   8 code u32  12 value u32
 //! 5 bye
+//! 6 retire   8 number u32: that segment is named no more
 //! ```
 //! Little-endian. The first eight bytes are the same in every version.
 
@@ -52,6 +53,7 @@ pub(crate) enum Packet {
         value: u32,
     },
     Bye,
+    Retire(u32),
     /// Of another version: only that is known.
     Foreign(u16),
 }
@@ -88,6 +90,10 @@ impl Packet {
                 (4, 16)
             }
             Self::Bye => (5, 8),
+            Self::Retire(number) => {
+                put(8, &number.to_le_bytes());
+                (6, 12)
+            }
             Self::Foreign(_) => (0, 8),
         };
         put(0, &MAGIC);
@@ -123,6 +129,7 @@ impl Packet {
                 value: half(12)?,
             },
             5 => Self::Bye,
+            6 => Self::Retire(half(8)?),
             _ => return None,
         })
     }

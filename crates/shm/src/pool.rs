@@ -215,8 +215,10 @@ impl Pool {
         }
     }
 
-    /// Makes another segment of chunks for `len` bytes.
-    pub(crate) fn grow(&self, len: usize) -> Result<(), Exhausted> {
+    /// Makes another segment of chunks for `len` bytes. If there is no room
+    /// for one, segments of other sizes that nobody uses go first; returns
+    /// their numbers, for those who have mapped them.
+    pub(crate) fn grow(&self, len: usize) -> Result<Vec<u32>, Exhausted> {
         let class = class_of(len);
         if class > self.class_max {
             let largest = CLASS_ZERO_BYTES << self.class_max;
@@ -224,6 +226,10 @@ impl Pool {
         }
         let stride = stride_of(class);
         let mut state = self.state.lock();
+        let mut retired = Vec::new();
+        if self.limit_bytes.saturating_sub(state.bytes) < stride {
+            retired = self.retire(&mut state, class, stride);
+        }
         let room = self.limit_bytes.saturating_sub(state.bytes) / stride;
         let wanted = (SEGMENT_BYTES_MIN / stride).max(state.chunks[class]).max(1);
         let count = wanted.min(room).min(SEGMENT_BYTES_MAX / stride);
@@ -254,7 +260,31 @@ impl Pool {
         let at = segments.partition_point(|s| s.memory.address() < segment.memory.address());
         segments.insert(at, segment);
         crate::fault!("segment-made");
-        Ok(())
+        Ok(retired)
+    }
+
+    /// Gives up segments of classes other than `class` none of whose chunks is
+    /// used, until there is room for `bytes` more or none is left.
+    fn retire(&self, state: &mut State, class: usize, bytes: usize) -> Vec<u32> {
+        let mut retired = Vec::new();
+        let mut segments = self.segments.write();
+        segments.retain(|segment| {
+            let enough = self.limit_bytes - state.bytes.min(self.limit_bytes) >= bytes;
+            if enough || segment.class == class {
+                return true;
+            }
+            let free = &mut state.free[segment.class];
+            let unused = free.iter().filter(|(s, _)| s.number == segment.number);
+            if unused.count() < segment.chunks.len() {
+                return true;
+            }
+            free.retain(|(s, _)| s.number != segment.number);
+            state.chunks[segment.class] -= segment.chunks.len();
+            state.bytes -= segment.memory.len();
+            retired.push(segment.number);
+            false
+        });
+        retired
     }
 
     /// The chunk in which `bytes` lie, one more holder of it, and where.
@@ -295,7 +325,7 @@ impl Pool {
     pub(crate) fn counts(&self) -> PoolCounts {
         let state = self.state.lock();
         PoolCounts {
-            segments: state.number as usize,
+            segments: self.segments.read().len(),
             bytes: state.bytes,
             chunks: state.chunks.iter().sum(),
             free: state.free.iter().map(Vec::len).sum(),

@@ -340,3 +340,7 @@ fn read(words: &[AtomicU64], mask: usize, mut at: usize, bytes: usize, out: &mut
     out.truncate(from + bytes);
     at
 }
+
+#[cfg(all(test, not(loom)))]
+#[path = "ring_tests.rs"]
+mod tests;

@@ -176,10 +176,10 @@ pub fn be(words: &[&str]) {
     let stops = pteros_shm::fault::stop_at(stop, passes.parse().expect("a number"));
     assert!(stops || stop == "-", "{stop} is no label");
     let mut talker = Talker::new(from_text(own));
+    println!("> ready");
     for partner in partners.split(',') {
         talker.connect(from_text(partner));
     }
-    println!("> ready");
     loop {
         talker.step();
         if stop == "bye-sent" && talker.received.values().sum::<u64>() > GOODBYE_AFTER {

@@ -159,3 +159,27 @@ fn both_sides_may_keep_samples_of_each_other_while_they_close() {
     turn(&pair.b, 0);
     assert_eq!(pair.b.counts().lingering, 0);
 }
+
+#[test]
+fn what_outlives_its_readers_hub_is_not_written_again() {
+    let mut small = options();
+    small.pool_bytes = 1 << 20;
+    let pair = Pair::new(small, options());
+    let bytes = pattern(100_000, 5);
+    pair.a.send(pair.ab, b"", &bytes, b"").expect("sent");
+    let kept = receive(&pair.b).expect("there").1.body.expect("a chunk");
+    drop(pair.b);
+    let events = turn(&pair.a, 0);
+    let reason = Reason::Closed;
+    assert!(matches!(events[..], [LinkEvent::Down { reason: r, .. }] if r == reason));
+    assert_eq!(pair.a.counts().lingering, 1);
+    while let Ok(mut chunk) = pair.a.chunk(100_000) {
+        chunk.fill(0xee);
+        std::mem::forget(chunk);
+    }
+    assert!(kept == bytes);
+    drop(kept);
+    turn(&pair.a, 0);
+    assert_eq!(pair.a.counts().lingering, 0);
+    pair.a.chunk(100_000).expect("it came back");
+}

@@ -210,6 +210,35 @@ fn segments_made_late_are_handed_over_before_they_are_named() {
 }
 
 #[test]
+fn memory_that_one_size_needs_no_more_serves_another() {
+    let mut small = options();
+    small.pool_bytes = 32 << 20;
+    let pair = Pair::new(small, options());
+    for (round, len) in [600, 5_000, 3 << 20, 70_000, 1_000, 8 << 20, 2_000]
+        .into_iter()
+        .enumerate()
+    {
+        // All that there is, in this size; a few of them over the link.
+        let mut bodies = Vec::new();
+        while let Ok(chunk) = pair.a.chunk(len) {
+            bodies.push(chunk.freeze(len));
+        }
+        let counts = pair.a.counts();
+        assert!(counts.segment_bytes <= 32 << 20);
+        assert!(counts.segment_bytes > 15 << 20, "{len}: {counts:?}");
+        drop(bodies.split_off(3.min(bodies.len())));
+        let first = bodies.remove(0);
+        drop(bodies);
+        pair.a
+            .send(pair.ab, &[round as u8], &first, b"")
+            .expect("sent");
+        let (whole, record) = receive(&pair.b).expect("there");
+        assert_eq!(whole.len(), len + 1);
+        drop((first, record));
+    }
+}
+
+#[test]
 fn a_sleeper_is_rung_once_per_sleep_and_never_when_awake() {
     let pair = Pair::new(options(), options());
     let send = || pair.a.send(pair.ab, b"x", b"", b"").expect("sent");
