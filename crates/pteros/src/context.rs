@@ -49,6 +49,10 @@ pub struct ContextOptions {
     /// ROS_AUTOMATIC_DISCOVERY_RANGE; the subnet unless set. On this host alone,
     /// without static peers, sockets are bound to 127.0.0.1.
     pub discovery_range: Option<DiscoveryRange>,
+    /// Whether processes of this host and user meet, and exchange messages,
+    /// through shared memory, PTEROS_SHARED_MEMORY; they do unless this or that
+    /// says no. Others, and all others elsewhere, are met over the network.
+    pub shared_memory: Option<bool>,
     /// Host names or IPv4 addresses beside those of ROS_STATIC_PEERS.
     pub static_peers: Vec<String>,
     /// The security enclave; `--enclave` and ROS_SECURITY_ENCLAVE_OVERRIDE go
@@ -304,6 +308,10 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
         },
         domain_id,
         local_only: range == DiscoveryRange::Localhost && static_peers.is_empty(),
+        shared_memory: options
+            .shared_memory
+            .or(config.shared_memory)
+            .unwrap_or(default.shared_memory),
         isolated: range == DiscoveryRange::Off,
         multicast: matches!(
             range,

@@ -115,8 +115,27 @@ fn await_nodes(context: &Context, count: usize) {
 }
 
 #[test]
+fn a_killed_neighbour_is_missed_at_once() {
+    let context = context(195, PATIENCE);
+    let node = context.node("parent").unwrap();
+    let subscription = node.create_polled_subscription::<Text>("word", 10).unwrap();
+    let mut child = start("killed", 195);
+    assert!(subscription.wait_for_matched(1, PATIENCE));
+    await_nodes(&context, 2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let killed = Instant::now();
+    await_nodes(&context, 1);
+    assert_eq!(subscription.matched_count(), 0);
+    assert!(killed.elapsed() < LEASE / 2, "noticed by its lease");
+}
+
+#[test]
 fn a_killed_process_is_noticed_by_its_lease_and_may_start_again_at_once() {
-    let context = context(190, PATIENCE);
+    // Over the network: its end shows in nothing but silence.
+    let mut options = ContextOptions::local(190);
+    options.shared_memory = Some(false);
+    let context = Context::with_options(options).unwrap();
     let node = context.node("parent").unwrap();
     let qos = QosProfile::default().transient_local();
     let subscription = node
@@ -195,10 +214,10 @@ fn what_a_killed_process_wrote_has_no_writers_and_what_one_wrote_that_ends_is_go
     assert_eq!(next(), ("killed".into(), None));
     killed.kill().unwrap();
     killed.wait().unwrap();
-    let mut ends = start("ends", 194);
-    assert_eq!(next(), ("ends".into(), None));
     let no_writers = Some(InstanceState::NoWriters);
     assert_eq!(next(), ("killed".into(), no_writers));
+    let mut ends = start("ends", 194);
+    assert_eq!(next(), ("ends".into(), None));
     interrupt(&ends);
     assert_eq!(next(), ("ends".into(), Some(InstanceState::Disposed)));
     assert!(ends.wait().unwrap().success());

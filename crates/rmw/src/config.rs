@@ -24,6 +24,7 @@ pub const VARIABLES: &[&str] = &[
     "ROS_SECURITY_ENABLE",
     "ROS_SECURITY_STRATEGY",
     "ROS_SECURITY_ENCLAVE_OVERRIDE",
+    "PTEROS_SHARED_MEMORY",
     "PTEROS_INTERFACES",
     "PTEROS_FRAGMENT_BYTES",
     "PTEROS_LOCAL_FRAGMENT_BYTES",
@@ -109,6 +110,8 @@ pub struct Config {
     /// `ROS_STATIC_PEERS`: host names or addresses, not yet resolved. Empty
     /// when the range does not use them.
     pub static_peers: Vec<String>,
+    /// `PTEROS_SHARED_MEMORY`: `on` or `off`.
+    pub shared_memory: Option<bool>,
     /// `PTEROS_INTERFACES`; empty means every usable one.
     pub interfaces: Vec<InterfaceChoice>,
     /// `PTEROS_FRAGMENT_BYTES`: the largest fragment sent to other hosts.
@@ -201,6 +204,9 @@ impl Config {
             config.refuse_security(&enable, given("ROS_SECURITY_STRATEGY"))?;
         }
         config.enclave_override = given("ROS_SECURITY_ENCLAVE_OVERRIDE").map(|g| g.value);
+        config.shared_memory = given("PTEROS_SHARED_MEMORY")
+            .map(|given| on_or_off(&given))
+            .transpose()?;
         if let Some(given) = given("PTEROS_INTERFACES") {
             config.interfaces = interfaces(&given)?;
         }
@@ -472,6 +478,14 @@ fn buffer_bytes(given: &Given) -> Result<usize, ConfigError> {
     bytes_within(given, BUFFER_BYTES)
 }
 
+fn on_or_off(given: &Given) -> Result<bool, ConfigError> {
+    match given.value.as_str() {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(given.error("neither on nor off", "use on or off, or leave it unset")),
+    }
+}
+
 /// Reads a size: a whole number, or one with `k`, `M` (also `KiB`, `MiB`),
 /// all powers of 1024.
 fn bytes_within(
@@ -532,6 +546,7 @@ mod tests {
             ("ROS_STATIC_PEERS", "robot1; 10.0.0.7;;arm.local"),
             ("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp"),
             ("ROS_SECURITY_ENCLAVE_OVERRIDE", "/arm"),
+            ("PTEROS_SHARED_MEMORY", "off"),
             ("PTEROS_INTERFACES", "eth0, 192.168.1.5"),
             ("PTEROS_FRAGMENT_BYTES", "1400"),
             ("PTEROS_LOCAL_FRAGMENT_BYTES", "32k"),
@@ -552,6 +567,7 @@ mod tests {
                 InterfaceChoice::Address(Ipv4Addr::new(192, 168, 1, 5))
             ]
         );
+        assert_eq!(config.shared_memory, Some(false));
         assert_eq!(config.fragment_bytes, Some(1400));
         assert_eq!(config.local_fragment_bytes, Some(32 * 1024));
         assert_eq!(config.receive_buffer_bytes, Some(4 << 20));
@@ -632,6 +648,7 @@ mod tests {
             ("ROS_LOCALHOST_ONLY", "yes"),
             ("ROS_STATIC_PEERS", long.as_str()),
             ("ROS_STATIC_PEERS", "robot1,robot2"),
+            ("PTEROS_SHARED_MEMORY", "maybe"),
             ("PTEROS_INTERFACES", "10.0.0"),
             ("PTEROS_INTERFACES", "a-name-that-is-too-long"),
             ("PTEROS_FRAGMENT_BYTES", "66000"),

@@ -23,9 +23,10 @@ use crate::durable::StoreOptions;
 use crate::env::{Env, GROUP, SocketPlan, Transport, multicast_port, unicast_port};
 use crate::error::OpenError;
 use crate::flow::{Flow, FlowController};
-use crate::graph::Graph;
+use crate::graph::{DISCOVERY_TOPIC, Graph};
 use crate::helper::Helper;
 use crate::limits::Limits;
+use crate::neighbours::Neighbours;
 use crate::reader::ReaderEndpoint;
 use crate::ready::ReadyQueue;
 use crate::waiters::Waiters;
@@ -46,6 +47,8 @@ pub struct CoreOptions {
     pub domain_id: u32,
     /// Stay on this host.
     pub local_only: bool,
+    /// Meet processes of this host and user through shared memory.
+    pub shared_memory: bool,
     /// No discovery at all.
     pub isolated: bool,
     /// Use the discovery group.
@@ -81,6 +84,7 @@ impl Default for CoreOptions {
         Self {
             domain_id: 0,
             local_only: false,
+            shared_memory: true,
             isolated: false,
             multicast: true,
             static_peers: Vec::new(),
@@ -161,6 +165,9 @@ pub struct Core {
     shut_down: AtomicBool,
     closed: AtomicBool,
     pub(crate) waiters: Waiters,
+    pub(crate) neighbours: Mutex<Neighbours>,
+    /// Some of their ends wait to be heeded.
+    pub(crate) ends_wait: AtomicBool,
     /// At work, in the order of the options' controllers.
     pub(crate) flows: Vec<Mutex<Flow>>,
 }
@@ -171,8 +178,11 @@ impl Core {
     /// # Errors
     /// See [`OpenError`].
     pub fn open(env: Arc<dyn Env>, options: CoreOptions) -> Result<Arc<Self>, OpenError> {
+        let prefix = guid_prefix(env.unique());
         let plan = SocketPlan {
             domain_id: options.domain_id,
+            prefix,
+            shared_memory: options.shared_memory && !options.isolated,
             local_only: options.local_only,
             multicast: options.multicast && !options.isolated,
             interfaces: options.interfaces.clone(),
@@ -182,7 +192,6 @@ impl Core {
         for advice in &opened.advice {
             tracing::warn!("{advice}");
         }
-        let prefix = guid_prefix(env.unique());
         let config = ParticipantConfig {
             reach: Reach {
                 own: opened.own.clone(),
@@ -195,6 +204,8 @@ impl Core {
             user_data: format!("enclave={};", options.enclave).into_bytes(),
             entity_name: Some(options.enclave.clone()),
             lease: options.lease,
+            posts_notices: opened.transport.board().is_some(),
+            unposted_topics: vec![DISCOVERY_TOPIC.into()],
             limits: options.limits.of_participant(),
             ..ParticipantConfig::new(prefix, options.domain_id)
         };
@@ -225,6 +236,8 @@ impl Core {
             shut_down: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             waiters: Waiters::default(),
+            neighbours: Mutex::default(),
+            ends_wait: AtomicBool::new(false),
             flows: options
                 .flow_controllers
                 .iter()
@@ -237,6 +250,7 @@ impl Core {
     }
 
     fn start(self: &Arc<Self>, now: Instant) {
+        self.greet_neighbours(now);
         self.open_graph();
         self.serve_participant(now);
         if let Some(helper) = &self.helper {

@@ -22,6 +22,8 @@ pub enum Machine {
     Participant,
     /// The graph's announcement.
     Graph,
+    /// Boards of neighbours.
+    Neighbours,
     /// A user writer.
     Writer(EntityId),
     /// A user reader.

@@ -77,6 +77,9 @@ impl Core {
                 participant.handle_submessage(now, Some(received.from), &source, &submessage);
                 builtin = true;
             } else {
+                if self.is_unheard_of(&source, &submessage) {
+                    self.catch_up(now, source.prefix);
+                }
                 self.route(now, &source, &submessage, readers, writers);
                 if heard.replace(source.prefix) != Some(source.prefix) {
                     builtin |= self.renew(now, source.prefix, renewed);
@@ -92,6 +95,17 @@ impl Core {
         if builtin {
             self.serve_participant(now);
         }
+    }
+
+    /// Whether it comes from a writer nobody here is matched with, though its
+    /// owner may have told of it on its board a moment ago.
+    fn is_unheard_of(&self, source: &Source, submessage: &Submessage<'_>) -> bool {
+        self.transport.board().is_some()
+            && matches!(submessage, Submessage::Data(_) | Submessage::DataFrag(_))
+            && submessage.writer().is_some_and(|writer| {
+                let writer = source.prefix.with(writer);
+                !self.table.read().readers_of.contains_key(&writer)
+            })
     }
 
     /// Tells the participant, now and then, that a peer is alive.

@@ -248,8 +248,20 @@ impl Core {
 
     fn receive(&self, state: &mut DriverState, now: Instant, queue: &ReadyQueue) -> usize {
         let mut handled = 0;
+        // First: who is known by its board is not asked over the network.
+        if self.transport.board_stirs() {
+            self.turn_neighbours(now);
+            handled = 1;
+        }
+        let mut looked_for_ends = false;
         while handled < DATAGRAMS_PER_TURN {
             let Some(received) = self.transport.receive(&mut state.inbox.buffer) else {
+                if self.have_neighbours_ended() && !looked_for_ends {
+                    // What they sent before is received first.
+                    self.transport.wait(Some(Duration::ZERO));
+                    looked_for_ends = true;
+                    continue;
+                }
                 break;
             };
             self.dispatch(now, &mut state.inbox, received);
@@ -259,6 +271,7 @@ impl Core {
                 break;
             }
         }
+        self.heed_ends(now, looked_for_ends);
         if handled > 0 {
             self.note_progress();
         }
@@ -296,6 +309,7 @@ impl Core {
                 self.serve_participant(now);
             }
             Machine::Graph => self.announce_graph(now),
+            Machine::Neighbours => self.turn_neighbours(now),
             Machine::Writer(id) => {
                 if let Some(writer) = self.writer(id) {
                     writer.handle_timeout(now);

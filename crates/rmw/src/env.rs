@@ -9,6 +9,9 @@ use std::io::IoSlice;
 use std::net::Ipv4Addr;
 use std::os::fd::BorrowedFd;
 
+use pteros_rtps::id::GuidPrefix;
+use pteros_shm::Board;
+
 pub use pteros_rtps::locator::{Locator, OwnAddress};
 pub use pteros_rtps::time::{Duration, Instant, Timestamp};
 
@@ -60,6 +63,10 @@ pub trait Env: Send + Sync + 'static {
 pub struct SocketPlan {
     /// ROS_DOMAIN_ID, 0 to 232.
     pub domain_id: u32,
+    /// Who they are for.
+    pub prefix: GuidPrefix,
+    /// Whether processes of this host may be met through shared memory.
+    pub shared_memory: bool,
     /// Whether to stay on this host: sockets are bound to 127.0.0.1.
     pub local_only: bool,
     /// Whether to join the discovery group on every usable interface.
@@ -126,6 +133,17 @@ pub trait Transport: Send + Sync {
 
     /// Whether a shutdown signal has come.
     fn shutdown_requested(&self) -> bool;
+
+    /// What this process tells its neighbours, and they tell it. `None` where
+    /// there is no shared memory.
+    fn board(&self) -> Option<&Board> {
+        None
+    }
+
+    /// Whether the last wait found news on boards; once.
+    fn board_stirs(&self) -> bool {
+        false
+    }
 
     /// A descriptor that is readable when [`Transport::wait`] would return at
     /// once, for the helper thread's own set. `None` in a simulation.

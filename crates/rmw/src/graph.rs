@@ -364,7 +364,8 @@ impl Core {
     }
 
     /// Publishes our list of nodes.
-    pub(crate) fn announce_graph(&self, _now: Instant) {
+    pub(crate) fn announce_graph(&self, now: Instant) {
+        self.post_nodes(now, &self.node_list());
         let Some((writer, _)) = self.graph.endpoints.lock().clone() else {
             return;
         };
@@ -373,6 +374,11 @@ impl Core {
         if let Err(error) = outcome {
             tracing::debug!(%error, "announce nodes");
         }
+    }
+
+    /// Our list of nodes, serialized.
+    pub(crate) fn node_list(&self) -> Vec<u8> {
+        to_payload(&self.own_list(), Representation::Xcdr1)
     }
 
     fn own_list(&self) -> ParticipantEntitiesInfo {
@@ -396,6 +402,32 @@ impl Core {
         }
     }
 
+    /// Takes in what a neighbour says about its nodes.
+    pub(crate) fn absorb_nodes(&self, peer: GuidPrefix, payload: &[u8]) {
+        if self.absorb_list(peer, payload) {
+            self.note_progress();
+        }
+    }
+
+    /// Nobody may speak for another participant. False if nothing was learned.
+    fn absorb_list(&self, sender: GuidPrefix, payload: &[u8]) -> bool {
+        match decode_nodes(payload) {
+            Ok(info) if info.participant == sender => {
+                self.graph.absorb(info);
+                true
+            }
+            Ok(info) => {
+                let claimed = info.participant;
+                tracing::debug!(%claimed, %sender, "node list of another participant ignored");
+                false
+            }
+            Err(error) => {
+                tracing::debug!(%error, %sender, "node list");
+                false
+            }
+        }
+    }
+
     /// Takes in what peers say about their nodes.
     pub(crate) fn absorb_graph(&self, reader: &ReaderEndpoint) {
         let mut any = false;
@@ -403,18 +435,7 @@ impl Core {
             let Body::Serialized(payload) = item.body else {
                 continue;
             };
-            match decode_nodes(&payload) {
-                // Nobody may speak for another participant.
-                Ok(info) if info.participant == item.meta.publisher.prefix => {
-                    self.graph.absorb(info);
-                    any = true;
-                }
-                Ok(info) => tracing::debug!(
-                    claimed = %info.participant, sender = %item.meta.publisher,
-                    "node list of another participant ignored"
-                ),
-                Err(error) => tracing::debug!(%error, sender = %item.meta.publisher, "node list"),
-            }
+            any |= self.absorb_list(item.meta.publisher.prefix, &payload);
         }
         if any {
             self.note_progress();

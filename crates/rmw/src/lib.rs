@@ -32,6 +32,7 @@ mod matching;
 mod memory;
 mod mismatch;
 pub mod names;
+mod neighbours;
 mod originals;
 mod ownership;
 mod pacing;

@@ -269,6 +269,7 @@ impl Core {
     /// Carries out what discovery has decided and sends what it has to send.
     pub(crate) fn serve_participant(&self, now: Instant) {
         let _order = self.match_order.lock();
+        self.post_notices(now);
         loop {
             let mut events = Vec::new();
             transmit(self, |outbox| {

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use pteros_net::{Events, Interface, Poller, Timer, UdpSocket, Waker, interfaces, shutdown_signal};
 use pteros_rtps::locator::{Locator, OwnAddress};
 use pteros_rtps::time::{Duration, Instant, Timestamp};
+use pteros_shm::{Board, BoardOptions, ShmError};
 
 use crate::env::{
     Env, GROUP, Opened, Received, SocketPlan, Transport, multicast_port, unicast_port,
@@ -19,8 +20,8 @@ use crate::env::{
 use crate::error::OpenError;
 use crate::store::{OnLoss, Store, StoreError, StoreSpec, StoredSample};
 
-/// Highest participant index tried, as in other stacks. Of domain 232 only the
-/// first 63 have ports.
+/// Highest participant index tried, as in other stacks; of domain 232 only the
+/// first 63 have ports. More participants take any port.
 const PARTICIPANT_INDEX_MAX: u32 = 119;
 
 /// The clocks and sockets of this machine.
@@ -100,7 +101,15 @@ impl Env for SystemEnv {
         };
         let own = own_addresses(&usable);
         let unicast_locators = announced(plan, &own, port);
-        let transport = UdpTransport::new(unicast, multicast)?;
+        let mut transport = UdpTransport::new(unicast, multicast)?;
+        if plan.shared_memory {
+            match transport.open_board(plan) {
+                Ok(()) => {}
+                Err(error) => advice.push(format!(
+                    "processes of this host are met over the network only: {error}"
+                )),
+            }
+        }
         let group = transport
             .multicast
             .is_some()
@@ -175,11 +184,14 @@ fn bind_unicast(plan: &SocketPlan) -> Result<(UdpSocket, u32), OpenError> {
             break;
         }
     }
-    Err(OpenError::NoFreePort {
-        domain_id: plan.domain_id,
-        first: unicast_port(plan.domain_id, 0),
-        last,
-    })
+    // Any port: neighbours are told it on our board, others by announcement.
+    UdpSocket::bind_unicast(address, 0)
+        .map(|socket| (socket, PARTICIPANT_INDEX_MAX + 1))
+        .map_err(|_| OpenError::NoFreePort {
+            domain_id: plan.domain_id,
+            first: unicast_port(plan.domain_id, 0),
+            last,
+        })
 }
 
 /// The listening socket of the group with the interfaces that joined it. An
@@ -249,6 +261,7 @@ const MULTICAST: u64 = 1;
 const WAKER: u64 = 2;
 const SHUTDOWN: u64 = 3;
 const ALARM: u64 = 4;
+const BOARD: u64 = 5;
 
 thread_local! {
     /// Where a waiting thread is told what woke it.
@@ -313,6 +326,8 @@ struct UdpTransport {
     poller: Poller,
     waker: Waker,
     alarm: Alarm,
+    board: Option<Board>,
+    board_stirs: AtomicBool,
     /// A shutdown signal came; its descriptor, readable for good, has left
     /// the set.
     shut_down: AtomicBool,
@@ -358,8 +373,19 @@ impl UdpTransport {
             poller,
             waker,
             alarm,
+            board: None,
+            board_stirs: AtomicBool::new(false),
             shut_down: AtomicBool::new(false),
         })
+    }
+
+    fn open_board(&mut self, plan: &SocketPlan) -> Result<(), ShmError> {
+        let options = BoardOptions::default();
+        let board = Board::open(plan.domain_id, plan.prefix.0, options)?;
+        let added = self.poller.add(board.descriptor(), BOARD);
+        added.map_err(ShmError::Open)?;
+        self.board = Some(board);
+        Ok(())
     }
 
     /// Takes the signal out of the set: it stays readable, and whoever waits
@@ -465,6 +491,7 @@ impl Transport for UdpTransport {
                         self.waker.drain();
                     }
                     ALARM => self.alarm.rang(),
+                    BOARD => self.board_stirs.store(true, Ordering::Relaxed),
                     _ => self.note_shutdown(),
                 }
             }
@@ -478,6 +505,14 @@ impl Transport for UdpTransport {
     fn shutdown_requested(&self) -> bool {
         // Relaxed: a flag that is only ever set.
         self.shut_down.load(Ordering::Relaxed) || shutdown_signal().is_ok_and(|s| s.is_requested())
+    }
+
+    fn board(&self) -> Option<&Board> {
+        self.board.as_ref()
+    }
+
+    fn board_stirs(&self) -> bool {
+        self.board_stirs.swap(false, Ordering::Relaxed)
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

@@ -38,7 +38,7 @@ fn address(name: &Name) -> Result<SocketAddrUnix, Errno> {
     SocketAddrUnix::new_abstract_name(text.as_bytes())
 }
 
-fn socket() -> Result<OwnedFd, Errno> {
+pub(crate) fn socket() -> Result<OwnedFd, Errno> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
 }
@@ -66,7 +66,7 @@ pub(crate) fn accept(listener: BorrowedFd<'_>) -> Option<Result<OwnedFd, Reason>
     Some(Ok(socket))
 }
 
-fn same_user(socket: BorrowedFd<'_>) -> Result<(), Reason> {
+pub(crate) fn same_user(socket: BorrowedFd<'_>) -> Result<(), Reason> {
     let peer = rustix::net::sockopt::socket_peercred(socket);
     let peer = peer.map_err(|_| Reason::System("ask whose socket it is"))?;
     match peer.uid == rustix::process::geteuid() {

@@ -63,6 +63,8 @@
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
 
 #[cfg(not(loom))]
+mod board;
+#[cfg(not(loom))]
 #[allow(unsafe_code, reason = "slices of shared memory are made here")]
 mod chunk;
 #[cfg(not(loom))]
@@ -96,6 +98,8 @@ mod sync;
 #[cfg(not(loom))]
 mod turn;
 
+#[cfg(not(loom))]
+pub use board::{Board, BoardEvent, BoardFull, BoardOptions};
 #[cfg(not(loom))]
 pub use chunk::ChunkMut;
 #[cfg(not(loom))]

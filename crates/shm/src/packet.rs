@@ -10,6 +10,8 @@
 //! 4 refuse   8 code u32  12 value u32
 //! 5 bye
 //! 6 retire   8 number u32: that segment is named no more
+//! 7 board    8 name[12]  24 bytes u64                            + 1 descriptor
+//! 8 more
 //! ```
 //! Little-endian. The first eight bytes are the same in every version.
 
@@ -54,6 +56,13 @@ pub(crate) enum Packet {
     },
     Bye,
     Retire(u32),
+    /// A board, handed over.
+    Board {
+        name: Name,
+        bytes: u64,
+    },
+    /// There is more on the board.
+    More,
     /// Of another version: only that is known.
     Foreign(u16),
 }
@@ -94,6 +103,12 @@ impl Packet {
                 put(8, &number.to_le_bytes());
                 (6, 12)
             }
+            Self::Board { name, bytes } => {
+                put(8, &name);
+                put(24, &bytes.to_le_bytes());
+                (7, 32)
+            }
+            Self::More => (8, 8),
             Self::Foreign(_) => (0, 8),
         };
         put(0, &MAGIC);
@@ -130,6 +145,11 @@ impl Packet {
             },
             5 => Self::Bye,
             6 => Self::Retire(half(8)?),
+            7 => Self::Board {
+                name: *bytes.get(8..)?.first_chunk()?,
+                bytes: word(24)?,
+            },
+            8 => Self::More,
             _ => return None,
         })
     }

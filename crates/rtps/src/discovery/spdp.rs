@@ -93,14 +93,17 @@ impl Announcer {
         (&self.payload, self.sequence)
     }
 
-    /// Whether an announcement is due; schedules the next one.
-    pub(crate) fn take_due(&mut self, now: Instant) -> bool {
+    /// Whether an announcement is due; schedules the next one, ten times later
+    /// when nobody depends on hearing it.
+    pub(crate) fn take_due(&mut self, now: Instant, relaxed: bool) -> bool {
         if now < self.next {
             return false;
         }
         let pause = BURST
             .get(self.sent)
-            .map_or(self.period, |ms| Duration::from_millis(*ms));
+            .map_or(self.period.times(if relaxed { 10 } else { 1 }), |ms| {
+                Duration::from_millis(*ms)
+            });
         self.sent = self.sent.saturating_add(1);
         // A driver that was late (suspended) sends one announcement, not all
         // that it missed.

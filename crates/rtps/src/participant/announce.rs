@@ -174,7 +174,7 @@ impl Participant {
     /// Sends the periodic announcement, when due, to the configured places and
     /// to those participants that do not listen there.
     pub(super) fn transmit_announcements(&mut self, now: Instant, out: &mut Outbox) {
-        if out.is_full() || !self.announcer.take_due(now) {
+        if out.is_full() || !self.announcer.take_due(now, self.peers.are_neighbours()) {
             return;
         }
         self.stats.announcements_sent.tally();

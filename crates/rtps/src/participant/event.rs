@@ -17,6 +17,8 @@ pub enum LostReason {
     LeaseExpired,
     /// Another participant took over its address, and it no longer answers.
     Replaced,
+    /// Its process ended without a goodbye, which the owner saw.
+    ProcessEnded,
     /// It began anew with the same GUID, and is met again as another one.
     BeganAnew,
 }

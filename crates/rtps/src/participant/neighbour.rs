@@ -22,7 +22,7 @@ use crate::discovery::spdp;
 use crate::id::{Guid, GuidPrefix};
 use crate::qos::Liveliness;
 use crate::stats::Tally;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 
 use super::candidate::Proof;
 use super::{LostReason, Participant, ParticipantEvent};
@@ -208,8 +208,8 @@ impl Participant {
             return true;
         }
         if self.peers.contains(prefix) {
-            // Met over the network before; stays so.
-            return false;
+            self.become_neighbours(now, prefix, Arc::new(data));
+            return true;
         }
         if self.peers.len() >= self.config.limits.participants {
             self.stats.participants_refused.tally();
@@ -219,6 +219,24 @@ impl Participant {
         self.grant_lease(now, &data);
         self.meet_neighbour(now, Arc::new(data));
         true
+    }
+
+    /// Somebody known over the network posts, too: from now on it is heard
+    /// there. What it told before is kept until it has told everything.
+    fn become_neighbours(&mut self, now: Instant, prefix: GuidPrefix, data: Arc<ParticipantData>) {
+        self.part(prefix);
+        if let Some(peer) = self.peers.find_mut(prefix) {
+            peer.is_neighbour = true;
+        }
+        self.renew(now, data, Proof::Plausible);
+    }
+
+    /// The shortest lease of a neighbour: how often to see who lives.
+    pub fn shortest_lease(&self) -> Option<Duration> {
+        let neighbours = self.peers.neighbours();
+        neighbours
+            .map(|data| data.lease.min(self.config.limits.lease_max))
+            .min()
     }
 
     /// The neighbour is gone: it said so, or its process ended.

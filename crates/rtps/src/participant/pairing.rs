@@ -50,10 +50,7 @@ impl Participant {
             self.tombstones.lower(prefix);
         }
         self.sedp.hold_endings(!self.tombstones.is_empty());
-        self.sedp.publications.part(prefix);
-        self.sedp.subscriptions.part(prefix);
-        self.wlp.channel.part(prefix);
-        self.types.part(prefix);
+        self.part(prefix);
         let gone: Vec<Guid> = self.remotes.of(prefix).map(|e| e.guid).collect();
         for guid in &gone {
             self.unpair_remote(*guid);
@@ -64,6 +61,14 @@ impl Participant {
         }
         self.events
             .push_back(ParticipantEvent::ParticipantLost { prefix, reason });
+    }
+
+    /// No built-in endpoint speaks with it any more.
+    pub(super) fn part(&mut self, prefix: GuidPrefix) {
+        self.sedp.publications.part(prefix);
+        self.sedp.subscriptions.part(prefix);
+        self.wlp.channel.part(prefix);
+        self.types.part(prefix);
     }
 
     /// Chooses the routes to a participant anew and tells whose changed.

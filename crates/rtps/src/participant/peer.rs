@@ -138,6 +138,16 @@ impl Peers {
         self.peers.get(&prefix).map(|peer| &peer.data)
     }
 
+    pub(super) fn neighbours(&self) -> impl Iterator<Item = &ParticipantData> {
+        let neighbours = self.peers.values().filter(|peer| peer.is_neighbour);
+        neighbours.map(|peer| &*peer.data)
+    }
+
+    /// Whether there are peers, and nobody but neighbours.
+    pub(super) fn are_neighbours(&self) -> bool {
+        !self.peers.is_empty() && self.peers.values().all(|peer| peer.is_neighbour)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.peers.len()
     }

@@ -1,0 +1,257 @@
+//! Stories of boards that meet in one process, on fake time. What goes between
+//! them is the same as between processes: the same sockets, the same mappings.
+
+use std::collections::BTreeMap;
+
+use pteros_shm::{Board, BoardEvent, BoardFull, BoardOptions, Name};
+
+/// Domains keep the stories apart that run at once.
+fn domain(story: u32) -> u32 {
+    std::process::id() * 100 + story
+}
+
+fn name(n: u8) -> Name {
+    let mut name = [n; 12];
+    name[..4].copy_from_slice(&std::process::id().to_le_bytes());
+    name
+}
+
+fn open(story: u32, n: u8) -> Board {
+    let board = Board::open(domain(story), name(n), BoardOptions::default());
+    board.expect("a board")
+}
+
+fn post(board: &Board, records: &[&str]) {
+    let records = records.iter().map(|record| record.as_bytes());
+    board.post(0, records).expect("room");
+}
+
+/// What each board was told, as text.
+#[derive(Default)]
+struct Heard(BTreeMap<u8, Vec<String>>);
+
+impl Heard {
+    fn note(&mut self, who: u8, event: BoardEvent<'_>) {
+        let of = |peer: Name| peer[11];
+        let line = match event {
+            BoardEvent::Anew { peer } => format!("{} anew", of(peer)),
+            BoardEvent::Posted { peer, record } => {
+                format!("{}: {}", of(peer), String::from_utf8_lossy(record))
+            }
+            BoardEvent::Told { peer } => format!("{} told", of(peer)),
+            BoardEvent::Beat { peer } => format!("{} beat", of(peer)),
+            BoardEvent::Gone { peer, reason } => format!("{} gone: {reason}", of(peer)),
+            other => format!("{other:?}"),
+        };
+        self.0.entry(who).or_default().push(line);
+    }
+
+    fn take(&mut self, who: u8) -> Vec<String> {
+        self.0.remove(&who).unwrap_or_default()
+    }
+}
+
+/// Turns all of them until nobody has more to say; `now` goes on.
+fn settle(boards: &[(u8, &Board)], now: &mut u64, heard: &mut Heard) {
+    for _ in 0..8 {
+        *now += 1_000_000;
+        for (who, board) in boards {
+            board.turn(*now, &mut |event| heard.note(*who, event));
+        }
+    }
+}
+
+#[test]
+fn who_comes_later_reads_what_stands_and_hears_what_is_added() {
+    let (a, mut now, mut heard) = (open(1, 1), 0, Heard::default());
+    post(&a, &["alpha", ""]);
+    let b = open(1, 2);
+    post(&b, &["beta"]);
+    assert_eq!(b.greet(now), 1);
+    settle(&[(1, &a), (2, &b)], &mut now, &mut heard);
+    assert_eq!(heard.take(2), ["1 anew", "1: alpha", "1: ", "1 told"]);
+    assert_eq!(heard.take(1), ["2 anew", "2: beta", "2 told"]);
+    post(&a, &["more"]);
+    settle(&[(1, &a), (2, &b)], &mut now, &mut heard);
+    assert_eq!(heard.take(2), ["1: more"]);
+    assert_eq!((a.neighbours(), b.neighbours()), (1, 1));
+    assert_eq!(b.greet(now), 0, "known already");
+}
+
+#[test]
+fn boards_of_another_domain_are_not_called() {
+    let (_a, b) = (open(2, 1), open(3, 2));
+    assert_eq!(b.greet(0), 0);
+}
+
+#[test]
+fn those_who_call_each_other_at_once_are_neighbours_once() {
+    let (mut now, mut heard) = (0, Heard::default());
+    let boards: Vec<(u8, Board)> = (1..=12).map(|n| (n, open(4, n))).collect();
+    for (n, board) in &boards {
+        post(board, &[&format!("board {n}")]);
+    }
+    for (_, board) in &boards {
+        board.greet(now);
+    }
+    let all: Vec<(u8, &Board)> = boards.iter().map(|(n, board)| (*n, board)).collect();
+    settle(&all, &mut now, &mut heard);
+    for (n, board) in &all {
+        assert_eq!(board.neighbours(), 11);
+        let mut lines = heard.take(*n);
+        lines.sort();
+        let others = (1..=12).filter(|m| m != n);
+        let mut expected: Vec<String> = others
+            .flat_map(|m| {
+                [
+                    format!("{m} anew"),
+                    format!("{m}: board {m}"),
+                    format!("{m} told"),
+                ]
+            })
+            .collect();
+        expected.sort();
+        assert_eq!(lines, expected);
+    }
+}
+
+#[test]
+fn a_full_board_takes_nothing_more_until_all_is_posted_anew() {
+    let (a, b, mut now, mut heard) = (open(5, 1), open(5, 2), 0, Heard::default());
+    b.greet(now);
+    let large = vec![b'x'; 6 << 20];
+    let two = [large.as_slice(), large.as_slice()];
+    a.post(now, two.into_iter()).expect("room");
+    settle(&[(1, &a), (2, &b)], &mut now, &mut heard);
+    heard.take(2);
+    assert_eq!(a.post(now, two.into_iter()), Err(BoardFull));
+    a.post_all([&b"what holds"[..]].into_iter()).expect("room");
+    settle(&[(1, &a), (2, &b)], &mut now, &mut heard);
+    assert_eq!(heard.take(2), ["1 anew", "1: what holds", "1 told"]);
+    post(&a, &["and more"]);
+    settle(&[(1, &a), (2, &b)], &mut now, &mut heard);
+    assert_eq!(heard.take(2), ["1: and more"]);
+    let three = [large.as_slice(); 3];
+    assert_eq!(a.post_all(three.into_iter()), Err(BoardFull));
+    post(&a, &["still there"]);
+}
+
+#[test]
+fn who_closes_is_gone_with_its_last_words() {
+    let (a, b, mut now, mut heard) = (open(6, 1), open(6, 2), 0, Heard::default());
+    b.greet(now);
+    settle(&[(1, &a), (2, &b)], &mut now, &mut heard);
+    heard.take(2);
+    post(&a, &["farewell"]);
+    drop(a);
+    settle(&[(2, &b)], &mut now, &mut heard);
+    assert_eq!(heard.take(2), ["1: farewell", "1 gone: closed there"]);
+    assert_eq!(b.neighbours(), 0);
+    let again = open(6, 1);
+    again.greet(now);
+    settle(&[(1, &again), (2, &b)], &mut now, &mut heard);
+    assert_eq!(heard.take(2), ["1 anew", "1 told"]);
+}
+
+#[test]
+fn beats_tell_who_lives() {
+    let (a, b, mut now, mut heard) = (open(7, 1), open(7, 2), 0, Heard::default());
+    b.greet(now);
+    settle(&[(1, &a), (2, &b)], &mut now, &mut heard);
+    heard.take(2);
+    let look = || {
+        let mut count = 0;
+        b.look_at_beats(&mut |_| count += 1);
+        count
+    };
+    assert_eq!(look(), 0);
+    a.beat();
+    a.beat();
+    assert_eq!((look(), look()), (1, 0));
+}
+
+#[test]
+fn a_board_can_be_read_again_from_its_start() {
+    let (a, b, mut now, mut heard) = (open(10, 1), open(10, 2), 0, Heard::default());
+    post(&a, &["alpha"]);
+    b.greet(now);
+    settle(&[(1, &a), (2, &b)], &mut now, &mut heard);
+    post(&a, &["omega"]);
+    settle(&[(1, &a), (2, &b)], &mut now, &mut heard);
+    heard.take(2);
+    b.read_again(name(1));
+    settle(&[(2, &b)], &mut now, &mut heard);
+    assert_eq!(heard.take(2), ["1 anew", "1: alpha", "1: omega", "1 told"]);
+    b.read_again(name(3));
+    settle(&[(2, &b)], &mut now, &mut heard);
+    assert!(heard.take(2).is_empty());
+}
+
+#[test]
+fn news_within_a_millisecond_are_one_wake_and_can_be_read_before() {
+    let (a, b, mut now, mut heard) = (open(8, 1), open(8, 2), 0, Heard::default());
+    b.greet(now);
+    settle(&[(1, &a), (2, &b)], &mut now, &mut heard);
+    heard.take(2);
+    let mut post_at = |record: &str| {
+        let posted = a.post(now, [record.as_bytes()].into_iter());
+        posted.expect("room");
+        b.turn(now, &mut |event| heard.note(2, event));
+        heard.take(2)
+    };
+    assert_eq!(post_at("one"), ["1: one"], "woken at once");
+    assert!(post_at("two").is_empty(), "not again so soon");
+    assert!(post_at("three").is_empty());
+    assert_eq!(a.turn(now, &mut |_| {}), Some(now + 1_000_000));
+    b.catch_up(name(1), &mut |event| heard.note(2, event));
+    assert_eq!(heard.take(2), ["1: two", "1: three"]);
+    assert_eq!(a.turn(now + 1_000_000, &mut |_| {}), None);
+    b.turn(now, &mut |event| heard.note(2, event));
+    assert!(heard.take(2).is_empty());
+}
+
+#[test]
+fn a_caller_who_shows_nothing_costs_an_entry_for_a_second() {
+    let (a, mut heard) = (open(9, 1), Heard::default());
+    let path = format!(
+        "pteros-board-{}-{}",
+        domain(9),
+        name(1)
+            .iter()
+            .map(|b| format!("{b:02x}"))
+            .collect::<String>()
+    );
+    let address = rustix::net::SocketAddrUnix::new_abstract_name(path.as_bytes());
+    let address = address.expect("a name");
+    let caller = rustix::net::socket(
+        rustix::net::AddressFamily::UNIX,
+        rustix::net::SocketType::SEQPACKET,
+        None,
+    )
+    .expect("a socket");
+    rustix::net::connect(&caller, &address).expect("it listens");
+    assert_eq!(
+        a.turn(0, &mut |event| heard.note(1, event)),
+        Some(1_000_000_000)
+    );
+    assert_eq!(
+        a.turn(1_000_000_000, &mut |event| heard.note(1, event)),
+        None
+    );
+    let rude = rustix::net::socket(
+        rustix::net::AddressFamily::UNIX,
+        rustix::net::SocketType::SEQPACKET,
+        None,
+    )
+    .expect("a socket");
+    rustix::net::connect(&rude, &address).expect("it listens");
+    rustix::net::send(&rude, b"nonsense", rustix::net::SendFlags::empty()).expect("sent");
+    a.turn(0, &mut |event| heard.note(1, event));
+    assert_eq!(
+        a.turn(0, &mut |event| heard.note(1, event)),
+        None,
+        "hung up on"
+    );
+    assert!(heard.take(1).is_empty());
+    assert_eq!(a.neighbours(), 0);
+}
