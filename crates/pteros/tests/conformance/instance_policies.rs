@@ -117,7 +117,8 @@ pub fn a_publisher_writes_no_more_instances_than_its_limit(stage: &Stage) {
 pub fn what_was_not_published_is_no_instance(stage: &Stage) {
     let qos = QosProfile::default()
         .keep_all()
-        .max_blocking_time(Duration::from_millis(20))
+        // Longer than an idle reader takes to acknowledge.
+        .max_blocking_time(Duration::from_millis(200))
         .resource_limits(ResourceLimits {
             max_samples: Some(1),
             ..limits(Some(2), None)
