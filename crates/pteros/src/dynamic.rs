@@ -16,7 +16,6 @@ use pteros_rmw::writer::{Outgoing, WriterCounts};
 
 use crate::payload::Payload;
 use crate::publisher::RawPublisher;
-use crate::qos::QosProfile;
 use crate::subscription::{Decoded, Decoder, KeyDecoder, downcast};
 
 /// Publishes messages of a type known at run time, or bytes as they are. Cheap
@@ -110,11 +109,6 @@ impl DynamicPublisher {
     /// The topic's fully qualified name, after remapping.
     pub fn topic(&self) -> &str {
         &self.raw.topic
-    }
-
-    /// The profile it was created with.
-    pub fn qos(&self) -> &QosProfile {
-        &self.raw.qos
     }
 
     /// Its gid in the graph.

@@ -110,7 +110,7 @@ impl<T: Message> Publisher<T> {
     }
 
     fn identity(&self, message: &T) -> (KeyHash, Bytes) {
-        let key = key_payload(message, self.raw.representation());
+        let key = key_payload(message, self.raw.representation);
         (key_hash(message), key.into())
     }
 }
@@ -143,7 +143,7 @@ impl DynamicPublisher {
 
     fn identity(&self, message: &DynamicMessage) -> Result<(KeyHash, Bytes), PublishError> {
         self.check_type(message)?;
-        let key = message.key_payload(self.raw.representation());
+        let key = message.key_payload(self.raw.representation);
         Ok((message.key_hash(), key.into()))
     }
 }

@@ -41,6 +41,7 @@ mod payload_memory;
 mod publisher;
 mod publisher_group;
 mod sample;
+mod set_qos;
 mod stored;
 mod subscription;
 mod subscription_group;
@@ -49,7 +50,9 @@ mod timer;
 pub use pteros_interfaces as interfaces;
 pub use pteros_msg as msg;
 pub use pteros_rmw::content_filter::FilterSpec as ContentFilter;
-pub use pteros_rmw::error::{EndpointError, FilterProblem, GroupError, OpenError, PublishError};
+pub use pteros_rmw::error::{
+    EndpointError, FilterProblem, GroupError, OpenError, PublishError, QosChangeError,
+};
 pub use pteros_rmw::event::EndpointEvent;
 pub use pteros_rmw::flow::{FlowController, FlowError, Pace};
 pub use pteros_rmw::limits::{LimitError, Limits};
@@ -76,6 +79,7 @@ pub use publisher::{Publisher, PublisherOptions};
 pub use publisher_group::{CoherentChanges, PublisherGroup};
 pub use qos::QosProfile;
 pub use sample::{Sample, SampleInfo};
+pub use set_qos::SetQosError;
 pub use subscription::{Subscription, SubscriptionOptions};
 pub use subscription_group::{Access, GroupChange, SubscriptionGroup};
 pub use timer::Timer;

@@ -30,6 +30,7 @@ use crate::payload_memory::PayloadMemory;
 use crate::publisher::{Publisher, PublisherOptions, RawPublisher};
 use crate::qos::QosProfile;
 use crate::sample::Sample;
+use crate::set_qos::InForce;
 use crate::subscription::{
     Decoder, KeyDecoder, Subscription, SubscriptionCore, SubscriptionOptions, typed_decoder,
     typed_key_decoder,
@@ -330,7 +331,8 @@ impl Node {
             node: self.core.clone(),
             endpoint: endpoint.clone(),
             topic,
-            qos: options.qos,
+            representation: options.qos.representation.unwrap_or_default(),
+            qos: InForce::new(options.qos),
             on_event: options
                 .on_event
                 .map(|callback| EventTask::new(&endpoint.events, callback)),
@@ -473,7 +475,7 @@ impl Node {
             node: self.core.clone(),
             endpoint: endpoint.clone(),
             topic,
-            qos,
+            qos: InForce::new(qos),
             decode,
             decode_key,
             callback: options.callback.map(Mutex::new),

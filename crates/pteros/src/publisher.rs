@@ -26,6 +26,7 @@ use crate::payload::Payload;
 use crate::payload_memory::PayloadMemory;
 use crate::qos::QosProfile;
 use crate::sample::wall_stamp;
+use crate::set_qos::InForce;
 
 /// What [`Node::create_publisher_with`](crate::Node::create_publisher_with)
 /// can be told.
@@ -224,11 +225,6 @@ impl<T: Message> Publisher<T> {
         &self.raw.topic
     }
 
-    /// The profile it was created with.
-    pub fn qos(&self) -> &QosProfile {
-        &self.raw.qos
-    }
-
     /// Its gid in the graph: as in [`EndpointInfo`](crate::EndpointInfo) and
     /// [`SampleInfo`](crate::SampleInfo).
     pub fn gid(&self) -> Guid {
@@ -301,19 +297,16 @@ pub(crate) struct RawPublisher {
     pub(crate) node: Arc<NodeCore>,
     pub(crate) endpoint: Arc<WriterEndpoint>,
     pub(crate) topic: String,
-    pub(crate) qos: QosProfile,
+    pub(crate) qos: InForce,
+    /// How its samples are written.
+    pub(crate) representation: Representation,
     pub(crate) on_event: Option<Arc<EventTask>>,
     pub(crate) memory: PayloadMemory,
 }
 
 impl RawPublisher {
-    /// How its samples are written.
-    pub(crate) fn representation(&self) -> Representation {
-        self.qos.representation.unwrap_or_default()
-    }
-
     pub(crate) fn payload(&self) -> Payload<'_> {
-        Payload::new(&self.memory, self.representation())
+        Payload::new(&self.memory, self.representation)
     }
 
     pub(crate) fn send(&self, outgoing: &mut dyn Outgoing) -> Result<(), PublishError> {

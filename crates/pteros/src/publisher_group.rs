@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use pteros_msg::dynamic::DynamicType;
 use pteros_msg::message::Message;
-use pteros_rmw::error::GroupError;
+use pteros_rmw::error::{GroupError, QosChangeError};
 use pteros_rmw::publisher_group as rmw;
 
 use crate::dynamic::DynamicPublisher;
@@ -15,6 +15,7 @@ use crate::error::CreateError;
 use crate::node::Node;
 use crate::publisher::{Publisher, PublisherOptions, RawPublisher};
 use crate::qos::{Presentation, QosError, QosProfile};
+use crate::set_qos::GroupPolicies;
 
 /// Publishers of one node whose samples belong together. Cheap to clone,
 /// thread-safe.
@@ -64,6 +65,7 @@ struct GroupCore {
     node: Node,
     group: Arc<rmw::PublisherGroup>,
     members: Mutex<Vec<Weak<RawPublisher>>>,
+    policies: Mutex<GroupPolicies>,
     /// The members while a set is open: none leaves before its end.
     held: Mutex<Vec<Arc<RawPublisher>>>,
 }
@@ -100,6 +102,7 @@ impl Node {
                 node: self.clone(),
                 group,
                 members: Mutex::default(),
+                policies: Mutex::default(),
                 held: Mutex::default(),
             }),
         })
@@ -155,6 +158,7 @@ impl PublisherGroup {
 
     fn own(&self, mut options: PublisherOptions) -> PublisherOptions {
         options.qos.presentation = self.presentation();
+        self.core.policies.lock().apply(&mut options.qos);
         options.group = Some(self.core.group.clone());
         options
     }
@@ -163,6 +167,18 @@ impl PublisherGroup {
         let mut members = self.core.members.lock();
         members.retain(|member| member.strong_count() > 0);
         members.push(Arc::downgrade(raw));
+    }
+
+    pub(crate) fn change(&self, changed: GroupPolicies) -> Result<(), QosChangeError> {
+        changed.validate()?;
+        let mut policies = self.core.policies.lock();
+        let members: Vec<_> = self.core.members.lock().clone();
+        let mut living = members.iter().filter_map(Weak::upgrade);
+        living
+            .try_for_each(|member| member.change_qos(|qos| changed.apply(qos)))
+            .map_err(|error| error.source)?;
+        policies.absorb(changed);
+        Ok(())
     }
 
     /// How the group is presented.

@@ -26,6 +26,7 @@ use crate::instance::{Change, InstanceEnd};
 use crate::node::{Attach, NodeCore};
 use crate::qos::QosProfile;
 use crate::sample::{Sample, SampleInfo};
+use crate::set_qos::{GroupPolicies, InForce, SetQosError};
 use crate::subscription_group::{GroupCore, Member};
 
 /// What is called for each message and each end of an instance.
@@ -183,7 +184,7 @@ impl<T> SubscriptionOptions<T> {
 /// # }
 /// ```
 pub struct Subscription<T> {
-    core: Arc<SubscriptionCore<T>>,
+    pub(crate) core: Arc<SubscriptionCore<T>>,
 }
 
 impl<T> Clone for Subscription<T> {
@@ -227,11 +228,6 @@ impl<T: 'static> Subscription<T> {
     /// The topic's fully qualified name, after remapping.
     pub fn topic(&self) -> &str {
         &self.core.topic
-    }
-
-    /// The profile in force, "best available" settled.
-    pub fn qos(&self) -> &QosProfile {
-        &self.core.qos
     }
 
     /// Its gid in the graph: as in [`EndpointInfo`](crate::EndpointInfo).
@@ -330,7 +326,7 @@ pub(crate) struct SubscriptionCore<T> {
     pub(crate) node: Arc<NodeCore>,
     pub(crate) endpoint: Arc<ReaderEndpoint>,
     pub(crate) topic: String,
-    pub(crate) qos: QosProfile,
+    pub(crate) qos: InForce,
     pub(crate) decode: Decoder<T>,
     pub(crate) decode_key: KeyDecoder<T>,
     pub(crate) callback: Option<Mutex<Callback<T>>>,
@@ -446,6 +442,10 @@ impl<T: 'static> Task for SubscriptionCore<T> {
 impl<T: Send + 'static> Member for SubscriptionCore<T> {
     fn has_callback(&self) -> bool {
         self.callback.is_some()
+    }
+
+    fn change(&self, policies: &GroupPolicies) -> Result<(), SetQosError> {
+        self.change_qos(|qos| policies.apply(qos))
     }
 
     fn call(&self, item: Item) {

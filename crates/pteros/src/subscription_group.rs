@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use pteros_msg::dynamic::{DynamicMessage, DynamicType};
 use pteros_msg::hash::TypeHash;
 use pteros_msg::message::Message;
+use pteros_rmw::error::QosChangeError;
 use pteros_rmw::ready::{ReadyQueue, Task};
 use pteros_rmw::rtps::id::Guid;
 use pteros_rmw::sample::Item;
@@ -21,6 +22,7 @@ use crate::instance::Change;
 use crate::node::Node;
 use crate::qos::{Presentation, QosError, QosProfile};
 use crate::sample::{Sample, SampleInfo};
+use crate::set_qos::{GroupPolicies, SetQosError};
 use crate::subscription::{Subscription, SubscriptionOptions};
 
 /// Subscriptions of one node whose messages belong together. Cheap to clone,
@@ -110,6 +112,7 @@ pub(crate) struct GroupCore {
     node: Node,
     pub(crate) group: Arc<rmw::SubscriptionGroup>,
     members: Mutex<BTreeMap<Guid, Weak<dyn Member>>>,
+    policies: Mutex<GroupPolicies>,
     /// Held by whoever runs callbacks.
     running: Mutex<()>,
     /// Where a thread in `take_timeout` sleeps.
@@ -119,6 +122,8 @@ pub(crate) struct GroupCore {
 /// A subscription as its group knows it.
 pub(crate) trait Member: Send + Sync {
     fn has_callback(&self) -> bool;
+    /// Takes over what belongs to the group.
+    fn change(&self, policies: &GroupPolicies) -> Result<(), SetQosError>;
     /// Runs the callback.
     fn call(&self, item: Item);
 }
@@ -145,6 +150,7 @@ impl Node {
             node: self.clone(),
             group,
             members: Mutex::default(),
+            policies: Mutex::default(),
             running: Mutex::default(),
             own_queue: Mutex::new(queue.clone()),
         });
@@ -232,8 +238,21 @@ impl SubscriptionGroup {
 
     fn own<T>(&self, mut options: SubscriptionOptions<T>) -> SubscriptionOptions<T> {
         options.qos.presentation = self.presentation();
+        self.core.policies.lock().apply(&mut options.qos);
         options.group = Some(self.core.clone());
         options
+    }
+
+    pub(crate) fn change(&self, changed: GroupPolicies) -> Result<(), QosChangeError> {
+        changed.validate()?;
+        let mut policies = self.core.policies.lock();
+        let members: Vec<_> = self.core.members.lock().values().cloned().collect();
+        let mut living = members.iter().filter_map(Weak::upgrade);
+        living
+            .try_for_each(|member| member.change(&changed))
+            .map_err(|error| error.source)?;
+        policies.absorb(changed);
+        Ok(())
     }
 
     /// How the group is presented.

@@ -164,14 +164,6 @@ impl ReaderEndpoint {
             parameters,
         })
     }
-
-    /// What discovery announces now, the filter included.
-    pub fn announced(&self) -> EndpointData {
-        EndpointData {
-            content_filter: self.filter.get().map(|filter| filter.property().clone()),
-            ..self.data.clone()
-        }
-    }
 }
 
 impl Core {
@@ -192,11 +184,16 @@ impl Core {
         let order = self.match_order.lock();
         let mut machine = reader.machine.lock();
         machine.set_content_filter(filter.clone());
-        reader.filter.set(filter);
+        reader.filter.set(filter.clone());
         drop(machine);
-        let announced = reader.announced();
+        let announced = reader.set_announced(EndpointData {
+            content_filter: filter.map(|filter| filter.property().clone()),
+            ..(*reader.announced()).clone()
+        });
         self.graph.change_own_endpoint(&announced);
-        self.participant.lock().add_reader(now, announced);
+        self.participant
+            .lock()
+            .add_reader(now, (*announced).clone());
         drop(order);
         self.serve_participant(now);
         Ok(())

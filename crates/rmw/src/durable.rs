@@ -200,7 +200,7 @@ impl WriterEndpoint {
         let mut state = self.state.lock();
         for sample in samples {
             let source = sample.source_nanos.map(Timestamp::from_nanos);
-            let lifespan = self.data.qos.lifespan;
+            let lifespan = self.lifespan();
             let age = wall
                 .as_nanos()
                 .saturating_sub(sample.source_nanos.unwrap_or(wall.as_nanos()));

@@ -5,6 +5,8 @@ use std::io;
 use pteros_msg::filter::FilterError;
 use thiserror::Error;
 
+use crate::qos::{FixedPolicy, QosError};
+
 /// Why the sockets of a participant could not be opened.
 #[derive(Debug, Error)]
 pub enum OpenError {
@@ -108,6 +110,29 @@ pub enum FilterProblem {
          with a generated or dynamic type, or look into the bytes yourself"
     )]
     UnknownType,
+}
+
+/// Why the policies of a living endpoint stay what they are.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum QosChangeError {
+    /// Policies that DDS fixes for an endpoint's life (its
+    /// RETCODE_IMMUTABLE_POLICY).
+    #[error(
+        "QoS {} cannot change while the endpoint lives; leave it as it is, or create another endpoint",
+        crate::qos::change::list(.0)
+    )]
+    Immutable(Vec<FixedPolicy>),
+    /// The profile contradicts itself (RETCODE_INCONSISTENT_POLICY).
+    #[error(transparent)]
+    Contradiction(#[from] QosError),
+    /// A publisher stays where it is while a set of its group is open.
+    #[error(
+        "QoS PARTITION cannot change while a set of coherent changes is open; change it before the set begins or after it has ended"
+    )]
+    SetOpen,
+    /// The context has been shut down.
+    #[error("the context is shut down; its endpoints change no more")]
+    ShutDown,
 }
 
 /// What a group of publishers, or its presentation, does not allow.

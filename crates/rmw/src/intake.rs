@@ -13,7 +13,7 @@ use pteros_rtps::time::Instant;
 
 use crate::backlog::Backlog;
 use crate::coherent::{Batch, SOLE, Sets};
-use crate::instance::{Instances, KeyHash, Totals};
+use crate::instance::{Instances, KeyHash, Lifecycle, Totals};
 use crate::originals::Originals;
 use crate::ownership::Owners;
 use crate::sample::{Item, Popped, SampleQueue};
@@ -100,6 +100,17 @@ impl Intake {
             });
         }
         self
+    }
+
+    /// Takes over what may change of the reader's policies.
+    pub(crate) fn set_qos(&mut self, now: Instant, qos: &EndpointQos, lifecycle: Lifecycle) {
+        if let Some(owners) = &mut self.owners {
+            owners.set_deadline(qos.deadline);
+        }
+        match &mut self.instances {
+            None => Separation::change(&mut self.separation, qos),
+            Some(instances) => instances.set_qos(now, qos, lifecycle),
+        }
     }
 
     /// Lets a group hold the sets instead; returns how many samples may wait, of

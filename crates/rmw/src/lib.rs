@@ -8,6 +8,7 @@
 #![deny(missing_docs)]
 
 mod backlog;
+mod changeable;
 mod coherent;
 pub mod config;
 pub mod content_filter;

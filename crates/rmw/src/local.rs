@@ -35,11 +35,14 @@ pub(crate) struct LocalRoute {
     reliable: bool,
     /// The reader's machine wants to hear of samples and signs of life.
     watched: bool,
+    /// What the writer brings may have been had in an earlier life of it.
+    remembers: bool,
 }
 
 impl LocalRoute {
     fn new(writer: &EndpointQos, reader: &Arc<ReaderEndpoint>, remembers: bool) -> Self {
-        let wanted = &reader.data.qos;
+        let announced = reader.announced();
+        let wanted = &announced.qos;
         Self {
             reader: reader.clone(),
             reliable: writer.reliability == Reliability::Reliable
@@ -48,6 +51,7 @@ impl LocalRoute {
                 || has_manual_lease(writer)
                 || reader.judges()
                 || remembers,
+            remembers,
         }
     }
 }
@@ -71,10 +75,21 @@ impl Core {
         writer: &Arc<WriterEndpoint>,
         reader: &Arc<ReaderEndpoint>,
     ) {
-        if writer.data.topic != reader.data.topic || reader.ignore_local || writer.lingers() {
-            return;
+        if writer.may_meet(reader) {
+            let verdict = judge(&writer.announced(), &reader.announced());
+            self.carry_out(now, writer, reader, verdict);
         }
-        match judge(&writer.data, &reader.data) {
+    }
+
+    /// Does what was decided about two endpoints that are not matched.
+    pub(crate) fn carry_out(
+        &self,
+        now: Instant,
+        writer: &Arc<WriterEndpoint>,
+        reader: &Arc<ReaderEndpoint>,
+        verdict: Verdict,
+    ) {
+        match verdict {
             Verdict::Matched => self.join(now, writer, reader),
             Verdict::OtherPartition => {}
             Verdict::InconsistentType => {
@@ -83,7 +98,7 @@ impl Core {
                 reader.events.note_other_type(&writer.data);
             }
             Verdict::Incompatible(policies) => {
-                self.warn_of_qos(&writer.data, &reader.data);
+                self.warn_of_qos(&writer.announced(), &reader.announced());
                 writer
                     .events
                     .note_incompatible(reader.data.guid, policies.clone());
@@ -141,12 +156,29 @@ impl Core {
         reader.events.note_matched(writer.guid(), 1);
     }
 
+    /// Takes over what has changed between two that stay matched.
+    pub(crate) fn refresh(&self, writer: &WriterEndpoint, reader: &Arc<ReaderEndpoint>) {
+        let announced = writer.announced();
+        reader.note_writer(writer.guid(), announced.qos.ownership_strength);
+        let mut state = writer.state.lock();
+        let mut routes = state.local.iter_mut();
+        if let Some(route) = routes.find(|route| route.reader.data.guid == reader.data.guid) {
+            *route = LocalRoute::new(&announced.qos, reader, route.remembers);
+        }
+    }
+
+    /// Ends the match of two that stay where they are.
+    pub(crate) fn part(&self, now: Instant, writer: &WriterEndpoint, reader: &Arc<ReaderEndpoint>) {
+        self.unmatch_local_reader(writer, reader);
+        self.end_local_match(now, writer, reader);
+    }
+
     /// Tells the reader's machine of a local writer.
     fn introduce(&self, now: Instant, writer: &WriterEndpoint, reader: &ReaderEndpoint) {
         let mut qos = EndpointQos {
             reliability: Reliability::BestEffort,
             durability: Durability::Volatile,
-            ..writer.data.qos.clone()
+            ..writer.announced().qos.clone()
         };
         if qos.liveliness == Liveliness::Automatic {
             // It lives as long as this process does.
@@ -170,20 +202,24 @@ impl Core {
 
     /// Ends all local matches of a writer that is going.
     pub(crate) fn unmatch_local_writer(&self, now: Instant, writer: &WriterEndpoint) {
-        let guid = writer.guid();
         let routes = std::mem::take(&mut writer.state.lock().local);
         for route in routes {
-            let reader = &route.reader;
-            let mut machine = reader.machine.lock();
-            machine.unmatch_writer(guid);
-            reader.end_sets(now, &mut machine, self.env.wall(), guid);
-            reader.collect_events(&mut machine);
-            drop(machine);
-            reader.forget_writer(now, guid, self.env.wall());
-            // An instance that ended may be due to be purged.
-            self.schedule_reader(reader, &reader.machine.lock());
-            reader.events.note_matched(guid, -1);
+            self.end_local_match(now, writer, &route.reader);
         }
+    }
+
+    /// The reader's part of the end of a match.
+    fn end_local_match(&self, now: Instant, writer: &WriterEndpoint, reader: &ReaderEndpoint) {
+        let guid = writer.guid();
+        let mut machine = reader.machine.lock();
+        machine.unmatch_writer(guid);
+        reader.end_sets(now, &mut machine, self.env.wall(), guid);
+        reader.collect_events(&mut machine);
+        drop(machine);
+        reader.forget_writer(now, guid, self.env.wall());
+        // An instance that ended may be due to be purged.
+        self.schedule_reader(reader, &reader.machine.lock());
+        reader.events.note_matched(guid, -1);
     }
 
     /// Ends the match of a writer with a local reader that is going.
@@ -297,6 +333,11 @@ impl Core {
 }
 
 impl WriterEndpoint {
+    /// Whether the two are to be judged at all.
+    pub(crate) fn may_meet(&self, reader: &ReaderEndpoint) -> bool {
+        self.data.topic == reader.data.topic && !reader.ignore_local && !self.lingers()
+    }
+
     /// Whether a KEEP_ALL writer must wait for some local KEEP_ALL reader that
     /// wants the message. KEEP_LAST never waits, here as on the wire.
     pub(crate) fn must_wait_locally(
@@ -322,7 +363,7 @@ impl WriterEndpoint {
         Item {
             body,
             meta,
-            expires_at: now.after(self.data.qos.lifespan),
+            expires_at: now.after(self.lifespan()),
             instance: keyed.map(|keyed| Box::new(keyed.clone())),
             mark: None,
             original: None,

@@ -77,7 +77,7 @@ impl Core {
     pub(crate) fn create_writer_at(
         &self,
         spec: EndpointSpec,
-        flow: Option<(usize, i32)>,
+        flow: Option<(usize, Option<i32>)>,
     ) -> Result<Arc<WriterEndpoint>, EndpointError> {
         let guid = self.new_guid(spec.keying.writer_kind())?;
         let (keying, lifecycle) = (spec.keying.clone(), spec.lifecycle);
@@ -96,9 +96,10 @@ impl Core {
         }
         let place = flow.map(|(controller, priority)| Place {
             controller,
-            priority,
+            priority: priority.unwrap_or(data.qos.transport_priority),
             writer: guid.entity,
         });
+        let has_own_rank = flow.is_some_and(|(_, priority)| priority.is_some());
         let controller = flow.and_then(|(at, _)| self.options.flow_controllers.get(at));
         let fragment_bytes_max = controller.map_or(u16::MAX, FlowController::fragment_bytes_max);
         let mut config = WriterConfig {
@@ -110,7 +111,7 @@ impl Core {
                 network: self.options.fragment_bytes_network.min(fragment_bytes_max),
             },
             paced: place.is_some(),
-            ..WriterConfig::new(guid, machine_qos(&data.qos, &keying))
+            ..WriterConfig::new(guid, machine_qos(&data.qos, keying.reader().is_some()))
         };
         self.options.limits.bound_writer(&mut config.limits);
         let sample_bytes_max = config.limits.sample_bytes_max;
@@ -127,6 +128,7 @@ impl Core {
             (events, store),
         );
         writer.place = place;
+        writer.has_own_rank = has_own_rank;
         writer.ty = FilterableType::new(message_type, self.options.limits.filter_depth);
         let writer = Arc::new(writer);
         if let Some(group) = &writer.group {
@@ -184,7 +186,11 @@ impl Core {
         }
         let machine = Reader::new(ReaderConfig {
             content_filter,
-            ..reader_config(guid, &machine_qos(&data.qos, &keying), &self.options.limits)
+            ..reader_config(
+                guid,
+                &machine_qos(&data.qos, keying.reader().is_some()),
+                &self.options.limits,
+            )
         });
         let mut reader = ReaderEndpoint::new(
             data,
@@ -210,7 +216,8 @@ impl Core {
         for writer in &local {
             self.match_local(now, writer, &reader);
         }
-        self.participant.lock().add_reader(now, reader.announced());
+        let announced = (*reader.announced()).clone();
+        self.participant.lock().add_reader(now, announced);
         drop(order);
         self.serve_participant(now);
         self.note_progress();
@@ -313,10 +320,10 @@ impl Core {
                 policies,
             } => {
                 if let Some(writer) = self.writer(local.entity) {
-                    self.warn_of_qos(&writer.data, &remote);
+                    self.warn_of_qos(&writer.announced(), &remote);
                     writer.events.note_incompatible(remote.guid, policies);
                 } else if let Some(reader) = self.reader(local.entity) {
-                    self.warn_of_qos(&remote, &reader.data);
+                    self.warn_of_qos(&remote, &reader.announced());
                     reader.events.note_incompatible(remote.guid, policies);
                 }
             }
@@ -465,6 +472,7 @@ impl Core {
             for reader in readers {
                 let mut machine = reader.machine.lock();
                 machine.update_route(remote.guid, route.clone());
+                machine.update_writer(remote.guid, &remote.qos);
                 reader.note_writer(remote.guid, remote.qos.ownership_strength);
             }
         }
@@ -473,9 +481,9 @@ impl Core {
 
 /// What the protocol machine of an endpoint is told: where instances are told
 /// apart each has a deadline of its own, see [`crate::instance`].
-fn machine_qos(qos: &EndpointQos, keying: &Keying) -> EndpointQos {
+pub(crate) fn machine_qos(qos: &EndpointQos, is_keyed: bool) -> EndpointQos {
     let mut qos = qos.clone();
-    if keying.reader().is_some() {
+    if is_keyed {
         qos.deadline = Duration::INFINITE;
     }
     qos

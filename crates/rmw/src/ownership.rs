@@ -47,6 +47,11 @@ impl Owners {
         self.strengths.insert(writer, strength);
     }
 
+    /// The reader's deadline is another one.
+    pub(crate) fn set_deadline(&mut self, deadline: Duration) {
+        self.deadline = deadline;
+    }
+
     /// A publisher is gone. What it wrote before and is still under way is
     /// heard until another takes over.
     pub(crate) fn forget(&mut self, writer: Guid) {

@@ -52,8 +52,7 @@ impl Core {
                 },
             });
         };
-        let priority = pace.priority.unwrap_or(spec.qos.transport_priority);
-        self.create_writer_at(spec, Some((controller, priority)))
+        self.create_writer_at(spec, Some((controller, pace.priority)))
     }
 
     /// Leaves what a writer has to send to its controller. The state is the
@@ -62,7 +61,7 @@ impl Core {
         &self,
         now: Instant,
         writer: &WriterEndpoint,
-        place: &Place,
+        place: Place,
         state: MutexGuard<'_, WriterState>,
     ) {
         self.note_arrival(now, writer, &state);
@@ -72,14 +71,14 @@ impl Core {
         drop(state);
         if let Some(flow) = self.flows.get(place.controller).filter(|_| has_output) {
             let mut flow = flow.lock();
-            flow.enrol(place);
+            flow.enrol(&place);
             self.schedule_flow(now, place.controller, &flow);
         }
     }
 
     /// Forgets a writer that is going, and says what goes with it.
     pub(crate) fn leave_flow(&self, writer: &WriterEndpoint) {
-        let Some(place) = &writer.place else { return };
+        let Some(place) = writer.place() else { return };
         if let Some(flow) = self.flows.get(place.controller) {
             flow.lock().leave(place.writer);
         }
@@ -93,17 +92,26 @@ impl Core {
         }
     }
 
+    /// A writer's TRANSPORT_PRIORITY has changed: it waits among others from its
+    /// next turn on.
+    pub(crate) fn leave_rank(&self, writer: &WriterEndpoint) {
+        let Some(place) = writer.place() else { return };
+        if let Some(flow) = self.flows.get(place.controller) {
+            flow.lock().leave(place.writer);
+        }
+    }
+
     /// Assertions of liveliness do not wait for their turn, but they count.
     pub(crate) fn assert_beside_flow(&self, writer: &WriterEndpoint) {
-        let Some(place) = &writer.place else { return };
+        let Some(place) = writer.place() else { return };
         let mut bytes = 0;
-        transmit_marked(self, writer.code_point, |outbox| {
+        transmit_marked(self, writer.code_point(), |outbox| {
             writer.state.lock().machine.poll_assertions(outbox);
             bytes = sent_bytes(outbox);
             false
         });
         if let Some(flow) = self.flows.get(place.controller).filter(|_| bytes > 0) {
-            flow.lock().charge(place, bytes);
+            flow.lock().charge(&place, bytes);
         }
     }
 
@@ -132,9 +140,9 @@ impl Core {
     }
 
     fn send_one(&self, now: Instant, writer: &WriterEndpoint, flow: &parking_lot::Mutex<Flow>) {
-        let Some(place) = &writer.place else { return };
+        let Some(place) = writer.place() else { return };
         let (mut more, mut bytes) = (false, 0);
-        transmit_marked(self, writer.code_point, |outbox| {
+        transmit_marked(self, writer.code_point(), |outbox| {
             let mut state = writer.state.lock();
             more = state.machine.poll_transmit_up_to(now, ONE_DATAGRAM, outbox);
             writer.collect(&mut state.machine);
@@ -146,9 +154,9 @@ impl Core {
             false
         });
         let mut flow = flow.lock();
-        flow.charge(place, bytes);
+        flow.charge(&place, bytes);
         if more {
-            flow.enrol(place);
+            flow.enrol(&place);
         }
     }
 

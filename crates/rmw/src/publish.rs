@@ -132,7 +132,7 @@ impl Core {
         let mark = mark(&mut turn, &mut state);
         let meta = meta(writer, &mut state, source);
         // A look at the clock costs as much as the rest of it.
-        let now = match writer.minds_time || !state.is_timeless() {
+        let now = match writer.minds_time() || !state.is_timeless() {
             true => self.env.now(),
             false => Instant::ZERO,
         };
@@ -316,11 +316,11 @@ impl Core {
         state: MutexGuard<'_, WriterState>,
         now: Instant,
     ) {
-        if let Some(place) = &writer.place {
+        if let Some(place) = writer.place() {
             return self.leave_to_flow(now, writer, place, state);
         }
         let mut held = Some(state);
-        transmit_marked(self, writer.code_point, |outbox| {
+        transmit_marked(self, writer.code_point(), |outbox| {
             let mut state = held.take().unwrap_or_else(|| writer.state.lock());
             let more = state.machine.poll_transmit(now, outbox);
             // Under the lock: a later deadline must not be written over.
@@ -332,7 +332,7 @@ impl Core {
 
     /// Sends what LATENCY_BUDGET holds back, or leaves it to the flow controller.
     pub fn flush(&self, writer: &WriterEndpoint) {
-        if writer.data.qos.latency_budget != Duration::ZERO {
+        if writer.announced().qos.latency_budget != Duration::ZERO {
             writer.state.lock().machine.flush();
             self.serve_writer(self.env.now(), writer);
         }
@@ -340,12 +340,12 @@ impl Core {
 
     /// Sends what a writer has to send and tells its events.
     pub(crate) fn serve_writer(&self, now: Instant, writer: &WriterEndpoint) {
-        if let Some(place) = &writer.place {
+        if let Some(place) = writer.place() {
             let mut state = writer.state.lock();
             writer.collect(&mut state.machine);
             return self.leave_to_flow(now, writer, place, state);
         }
-        transmit_marked(self, writer.code_point, |outbox| {
+        transmit_marked(self, writer.code_point(), |outbox| {
             let mut state = writer.state.lock();
             let more = state.machine.poll_transmit(now, outbox);
             writer.collect(&mut state.machine);

@@ -7,6 +7,7 @@
 //! definite. Presets: rmw `qos_profiles.h`, rclcpp `qos.cpp`, rcl
 //! `logging_rosout.h`, tf2_ros `qos.hpp`.
 
+pub(crate) mod change;
 mod presets;
 pub mod report;
 mod service;
@@ -14,6 +15,7 @@ mod words;
 
 use std::time::Duration;
 
+pub use change::FixedPolicy;
 pub use pteros_msg::cdr::Representation;
 pub use pteros_rtps::qos::{
     DestinationOrder, DurabilityService, History, Ownership, Presentation, ResourceLimits,

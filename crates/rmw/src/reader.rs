@@ -79,8 +79,10 @@ pub struct ReaderCounts {
 
 /// A reader as the runtime knows it.
 pub struct ReaderEndpoint {
-    /// What discovery announces of it.
+    /// What it was made with: names and the policies that never change. The
+    /// others are as they are in [`ReaderEndpoint::announced`].
     pub data: EndpointData,
+    pub(crate) announced: Mutex<Arc<EndpointData>>,
     /// What local publishers must bring.
     pub wants: Wants,
     /// Whether samples of the same node or context are ignored.
@@ -89,7 +91,7 @@ pub struct ReaderEndpoint {
     /// The machine's content filter, for publishers of this process.
     pub(crate) filter: LocalFilter,
     intake: Mutex<Intake>,
-    judges: bool,
+    judges: AtomicBool,
     /// Reads keys, where instances are told apart.
     key: Option<Arc<dyn KeyReader>>,
     /// What happens to it besides samples.
@@ -123,8 +125,12 @@ impl ReaderEndpoint {
         };
         Self {
             intake: Mutex::new(intake),
-            judges: key.is_some() || Intake::judges(&data.qos),
+            judges: AtomicBool::new(key.is_some() || Intake::judges(&data.qos)),
             key,
+            announced: Mutex::new(Arc::new(EndpointData {
+                content_filter: filter.get().map(|filter| filter.property().clone()),
+                ..data.clone()
+            })),
             data,
             wants,
             ignore_local,
@@ -144,7 +150,7 @@ impl ReaderEndpoint {
     pub(crate) fn in_group(mut self, group: &Arc<SubscriptionGroup>) -> Self {
         let room = self.intake.get_mut().give_up_sets();
         self.group = Some(group.join(self.data.guid, &self.data.qos, room));
-        self.judges = true;
+        *self.judges.get_mut() = true;
         self
     }
 
@@ -223,7 +229,18 @@ impl ReaderEndpoint {
 
     /// Whether samples must come by [`Self::deliver_judged`].
     pub(crate) fn judges(&self) -> bool {
-        self.judges
+        self.judges.load(Ordering::Relaxed)
+    }
+
+    /// Its policies ask for judges from now on. They stay when nobody asks any
+    /// more: what they hold must be let go by them.
+    pub(crate) fn call_judges(&self) {
+        self.judges.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a sample ever came.
+    pub(crate) fn has_received(&self) -> bool {
+        self.received.load(Ordering::Relaxed) + self.intake.lock().received > 0
     }
 
     /// Hands over a sample of a publisher of this process. `may_refuse`: a
@@ -388,7 +405,7 @@ impl ReaderEndpoint {
     /// When the machine, or a sample held by the time filter, is due.
     pub(crate) fn next_timeout(&self, machine: &Reader) -> Option<Instant> {
         let next = machine.next_timeout();
-        let held = match self.judges {
+        let held = match self.judges() {
             true => self.intake.lock().next_timeout(),
             false => None,
         };

@@ -17,8 +17,9 @@ pub(crate) struct Separation {
     minimum: Duration,
     /// Whether the last value of a burst must arrive.
     keeps_last: bool,
-    /// When the next sample may pass.
-    opens_at: Instant,
+    /// When the last sample passed.
+    passed_at: Option<Instant>,
+    /// With the time at which it came.
     held: Option<(Instant, Item)>,
     /// Samples that came too early and were not handed over.
     pub(crate) filtered: u64,
@@ -30,23 +31,33 @@ impl Separation {
         (reader.time_based_filter > Duration::ZERO).then(|| Self {
             minimum: reader.time_based_filter,
             keeps_last: reader.reliability == Reliability::Reliable,
-            opens_at: Instant::ZERO,
+            passed_at: None,
             held: None,
             filtered: 0,
         })
     }
 
+    /// Makes one where the reader asks for it, or changes the separation: of
+    /// what is held, too.
+    pub(crate) fn change(this: &mut Option<Self>, reader: &EndpointQos) {
+        match this {
+            None => *this = Self::new(reader),
+            Some(separation) => separation.minimum = reader.time_based_filter,
+        }
+    }
+
     /// Gives the sample back if it may pass now.
     pub(crate) fn offer(&mut self, now: Instant, item: Item) -> Option<Item> {
-        let passes = now >= self.opens_at;
+        let opens_at = self.passed_at.map(|at| at.after(self.minimum));
+        let passes = opens_at.is_none_or(|at| now >= at);
         let replaced = self.held.take().is_some();
         self.filtered += u64::from(replaced);
         if passes {
-            self.opens_at = now.after(self.minimum);
+            self.passed_at = Some(now);
             return Some(item);
         }
         if self.keeps_last {
-            self.held = Some((now.after(self.minimum), item));
+            self.held = Some((now, item));
         } else {
             self.filtered += 1;
         }
@@ -70,13 +81,15 @@ impl Separation {
 
     /// When [`Separation::release`] has something.
     pub(crate) fn release_at(&self) -> Option<Instant> {
-        self.held.as_ref().map(|(at, _)| *at)
+        let (came, _) = self.held.as_ref()?;
+        Some(came.after(self.minimum))
     }
 
     /// The held sample, when its time has come.
     pub(crate) fn release(&mut self, now: Instant) -> Option<Item> {
-        let (_, item) = self.held.take_if(|(at, _)| *at <= now)?;
-        self.opens_at = now.after(self.minimum);
+        self.release_at().filter(|at| *at <= now)?;
+        let (_, item) = self.held.take()?;
+        self.passed_at = Some(now);
         Some(item)
     }
 }
@@ -140,6 +153,28 @@ mod tests {
         assert_eq!(filter.filtered, 3);
         // It counts as any other: the next keeps its distance.
         assert!(filter.offer(at_ms(200), item(1)).is_none());
+    }
+
+    #[test]
+    fn a_separation_that_changes_holds_for_what_is_held_too() {
+        let mut kept = Some(filter(Reliability::Reliable));
+        let shorter = |ms| EndpointQos {
+            time_based_filter: Duration::from_millis(ms),
+            ..EndpointQos::default()
+        };
+        assert_eq!(passed(kept.as_mut().unwrap(), 10, 5), [0]);
+        Separation::change(&mut kept, &shorter(20));
+        let filter = kept.as_mut().unwrap();
+        assert_eq!(filter.release_at(), Some(at_ms(60)));
+        assert!(filter.offer(at_ms(41), item(5)).is_some());
+        assert!(filter.offer(at_ms(50), item(6)).is_none());
+        Separation::change(&mut kept, &shorter(0));
+        let filter = kept.as_mut().unwrap();
+        assert_eq!(filter.release(at_ms(50)).unwrap().meta.sequence, 6);
+        assert!(filter.offer(at_ms(50), item(7)).is_some());
+        let mut none = None;
+        Separation::change(&mut none, &EndpointQos::default());
+        assert!(none.is_none());
     }
 
     #[test]

@@ -14,18 +14,19 @@ use pteros_msg::cdr::{DecodeError, Representation};
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::ChangeKind;
 use pteros_rtps::id::Guid;
-use pteros_rtps::qos::{DestinationOrder, Durability, EndpointQos, XCDR2};
+use pteros_rtps::qos::{DestinationOrder, Durability, XCDR2};
 use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::{Instant, Timestamp};
 use pteros_rtps::writer::{Writer, WriterEvent};
 
+use crate::changeable::WriterPolicies;
 use crate::content_filter::FilterableType;
 use crate::durable;
 use crate::event::{EndpointEvent, Events};
 use crate::flow::Place;
 use crate::instance::{KeyHash, KeyReader, Keying, Lifecycle, Registry};
 use crate::latch::Latch;
-use crate::local::{LocalRoute, has_manual_lease};
+use crate::local::LocalRoute;
 use crate::publisher_group::PublisherGroup;
 use crate::sample::{Body, Item, SharedValue};
 use crate::store::Store;
@@ -87,21 +88,19 @@ pub struct WriterCounts {
 
 /// A writer as the runtime knows it.
 pub struct WriterEndpoint {
-    /// What discovery announces of it.
+    /// What it was made with: names and the policies that never change. The
+    /// others are as they are in [`WriterEndpoint::announced`].
     pub data: EndpointData,
+    pub(crate) policies: WriterPolicies,
     /// The largest serialized message, bytes.
     pub(crate) sample_bytes_max: usize,
     /// Its instances are told apart.
     pub(crate) is_keyed: bool,
-    /// Unregistering disposes, too.
-    pub(crate) autodisposes: bool,
-    /// TRANSPORT_PRIORITY as its datagrams carry it, 0 to 63.
-    pub(crate) code_point: u8,
     /// Its place at a flow controller, if it is asynchronous.
     pub(crate) place: Option<Place>,
+    /// It is ranked there by itself, not by its TRANSPORT_PRIORITY.
+    pub(crate) has_own_rank: bool,
     pub(crate) state: Mutex<WriterState>,
-    /// Some policy of its own looks at the clock when a message is published.
-    pub(crate) minds_time: bool,
     remote: AtomicUsize,
     /// The publisher that it shares with others.
     pub(crate) group: Option<Arc<PublisherGroup>>,
@@ -148,19 +147,14 @@ impl WriterEndpoint {
         let registry = key.map(|key| Box::new(Registry::new(key.clone(), &data.qos)));
         let by_source = data.qos.destination_order == DestinationOrder::BySource;
         let stamped = by_source.then_some(Timestamp::from_nanos(i64::MIN));
-        // Other values are announced only: each network maps them its own way.
-        let code_point = u8::try_from(data.qos.transport_priority).unwrap_or(0);
-        let minds_time = !data.qos.lifespan.is_infinite()
-            || is_watched(&data.qos)
-            || key.is_some()
-            || group.is_some();
+        let is_timed = key.is_some() || group.is_some();
         Self {
+            policies: WriterPolicies::new(&data, keying.1, is_timed),
             data,
             sample_bytes_max,
             is_keyed: key.is_some(),
-            autodisposes: keying.1.autodispose_unregistered_instances,
-            code_point: if code_point > 63 { 0 } else { code_point },
             place: None,
+            has_own_rank: false,
             state: Mutex::new(WriterState {
                 machine,
                 local: Vec::new(),
@@ -172,7 +166,6 @@ impl WriterEndpoint {
                 published: 0,
                 delivered_locally: 0,
             }),
-            minds_time,
             remote: AtomicUsize::new(0),
             group,
             ty: FilterableType::default(),
@@ -185,6 +178,18 @@ impl WriterEndpoint {
     /// The writer's identity.
     pub fn guid(&self) -> Guid {
         self.data.guid
+    }
+
+    /// Its place at a flow controller, as it is ranked now.
+    pub(crate) fn place(&self) -> Option<Place> {
+        let place = self.place?;
+        Some(match self.has_own_rank {
+            true => place,
+            false => Place {
+                priority: self.transport_priority(),
+                ..place
+            },
+        })
     }
 
     /// Subscriptions matched now, local ones included.
@@ -244,12 +249,6 @@ impl WriterEndpoint {
 
     pub(crate) fn is_latching(&self) -> bool {
         self.data.qos.durability != Durability::Volatile
-    }
-
-    /// Whether its machine watches DEADLINE or LIVELINESS: then a write moves
-    /// its next deadline even when nothing is sent.
-    pub(crate) fn is_watched(&self) -> bool {
-        is_watched(&self.data.qos)
     }
 
     pub(crate) fn note_serialized(&self) {
@@ -323,10 +322,6 @@ impl WriterEndpoint {
             }
         }
     }
-}
-
-fn is_watched(qos: &EndpointQos) -> bool {
-    !qos.deadline.is_infinite() || has_manual_lease(qos)
 }
 
 impl WriterState {

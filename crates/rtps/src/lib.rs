@@ -27,6 +27,7 @@ extern crate std;
 #[macro_use]
 pub mod fault;
 
+mod changeable;
 pub mod content_filter;
 mod counts;
 mod defrag;

@@ -67,7 +67,7 @@ macro_rules! files {
 
 files! {
     matching deadline liveliness reliability history durability lifespan partition ownership
-    destination_order time_filter instances lifecycle presentation content_filter pace contexts
+    destination_order time_filter instances lifecycle presentation content_filter pace contexts set_qos
 }
 
 /// Where a line goes wrong is told.
@@ -105,6 +105,12 @@ fn what_is_not_understood_is_told_with_its_place() {
     assert_mistake("name: w; +1s -> timed_out", 17, "cannot be refused");
     assert_mistake("name: w(filter=\"x > 1\"); w? matched=0/0", 7, "no filter");
     assert_mistake("name: w; w? matched=0/0 matched", 25, "name=value");
+    assert_mistake("name: w; w.set keyed; w? matched=0/0", 16, "no policy");
+    assert_mistake(
+        "name: w; w.set dedline=1s; w? matched=0/0",
+        16,
+        "\"dedline\"",
+    );
     let twice = "name: w; w? matched=0/0\n# and again\nname: w; w? matched=0/0";
     let mistake = read(twice).unwrap_err();
     assert_eq!((mistake.line, mistake.column), (3, 1));

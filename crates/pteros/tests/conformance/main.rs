@@ -18,6 +18,7 @@ mod pace;
 mod policies;
 mod representation;
 mod samples;
+mod set_qos;
 mod stage;
 mod subscription_groups;
 
@@ -154,6 +155,19 @@ on_both_paths!(
     subscription_groups::what_filters_keep_back_of_a_set_does_not_spoil_it,
     subscription_groups::instances_end_within_sets,
     subscription_groups::a_group_of_plain_presentation_is_subscriptions_side_by_side,
+    set_qos::who_moves_to_another_partition_is_parted_and_may_be_followed,
+    set_qos::who_moves_in_gets_what_is_kept,
+    set_qos::a_policy_that_no_longer_fits_is_told_to_both_ends,
+    set_qos::a_deadline_may_begin_change_and_end,
+    set_qos::a_deadline_that_begins_holds_for_each_instance,
+    set_qos::a_strength_that_changes_changes_the_owner,
+    set_qos::free_data_that_changes_is_read_in_the_graph,
+    set_qos::a_lifespan_holds_from_the_next_sample_on,
+    set_qos::a_time_filter_may_begin_and_end,
+    set_qos::a_latency_budget_may_begin_and_end,
+    set_qos::what_becomes_of_ended_instances_may_change,
+    set_qos::what_cannot_change_is_named_and_nothing_changes,
+    set_qos::a_group_moves_as_a_whole,
     mixtures::who_reads_no_keys_hears_no_ends,
     mixtures::a_filtered_set_of_instances_is_whole_at_an_asynchronous_pace,
     mixtures::nobody_waits_for_room_where_a_message_is_not_wanted,

@@ -16,7 +16,7 @@ use pteros_msg::key::{KeyHash, KeyReader};
 use pteros_rtps::history::ChangeKind;
 use pteros_rtps::id::Guid;
 use pteros_rtps::qos::{DestinationOrder, EndpointQos};
-use pteros_rtps::time::{Instant, Timestamp};
+use pteros_rtps::time::{Duration, Instant, Timestamp};
 
 use super::alarms::{Alarm, Alarms};
 use super::identity::Lifecycle;
@@ -26,6 +26,10 @@ use super::{INSTANCES_MAX_DEFAULT, InstanceState, Keyed, ViewState};
 use crate::intake::Entered;
 use crate::ownership::Owners;
 use crate::sample::{Body, Item, Path, Popped, SampleMeta};
+use crate::separation::Separation;
+
+/// At the least so long what the time filter held waits for room.
+const FULL_PAUSE: Duration = Duration::from_millis(1);
 
 /// Everything a keyed subscription holds.
 pub(crate) struct Instances {
@@ -80,6 +84,31 @@ impl Instances {
             held_back: false,
             has_purged: false,
             totals: Totals::default(),
+        }
+    }
+
+    /// Takes over what may change of the reader's policies, for all instances:
+    /// deadlines and the purging of what has ended count from now.
+    pub(crate) fn set_qos(&mut self, now: Instant, qos: &EndpointQos, lifecycle: Lifecycle) {
+        let deadline = (self.qos.deadline != qos.deadline).then_some(qos.deadline);
+        let purges = self.lifecycle != lifecycle;
+        self.lifecycle = lifecycle;
+        self.qos.deadline = qos.deadline;
+        self.qos.time_based_filter = qos.time_based_filter;
+        for (key, record) in &mut self.records {
+            let lives = record.info.state == InstanceState::Alive;
+            if let Some(deadline) = deadline.filter(|_| lives) {
+                self.alarms.set(*key, Alarm::Deadline, now.after(deadline));
+            }
+            if purges && !lives {
+                let delay = lifecycle.purge_delay(record.info.state);
+                self.alarms.set(*key, Alarm::Purge, now.after(delay));
+            }
+            Separation::change(&mut record.separation, qos);
+            let held = record.separation.as_ref().and_then(Separation::release_at);
+            if let Some(at) = held {
+                self.alarms.set(*key, Alarm::Release, at);
+            }
         }
     }
 
@@ -328,10 +357,7 @@ impl Instances {
         self.dormant.remove(&key);
         self.alarms.stop(key, Alarm::Deadline);
         self.alarms.stop(key, Alarm::Release);
-        let delay = match state {
-            InstanceState::NoWriters => self.lifecycle.autopurge_nowriter_samples_delay,
-            _ => self.lifecycle.autopurge_disposed_samples_delay,
-        };
+        let delay = self.lifecycle.purge_delay(state);
         self.alarms.set(key, Alarm::Purge, now.after(delay));
     }
 
@@ -489,7 +515,8 @@ impl Instances {
 
     fn release(&mut self, now: Instant, key: KeyHash) -> bool {
         if self.is_full_for(&key) {
-            let again = now.after(self.qos.time_based_filter);
+            let pause = self.qos.time_based_filter.max(FULL_PAUSE);
+            let again = now.after(pause);
             self.alarms.set(key, Alarm::Release, again);
             return false;
         }

@@ -9,7 +9,7 @@ use pteros_rtps::history::CacheChange;
 use pteros_rtps::id::{EntityId, VendorId};
 use pteros_rtps::time::Duration;
 
-use super::Keyed;
+use super::{InstanceState, Keyed};
 
 /// Whether an endpoint's topic has a key.
 #[derive(Clone, Default)]
@@ -67,6 +67,16 @@ pub struct Lifecycle {
     pub autopurge_nowriter_samples_delay: Duration,
     /// When what is left of a disposed instance is thrown away.
     pub autopurge_disposed_samples_delay: Duration,
+}
+
+impl Lifecycle {
+    /// How long what is left of an instance that ended so is kept.
+    pub(crate) fn purge_delay(&self, state: InstanceState) -> Duration {
+        match state {
+            InstanceState::NoWriters => self.autopurge_nowriter_samples_delay,
+            _ => self.autopurge_disposed_samples_delay,
+        }
+    }
 }
 
 impl Default for Lifecycle {

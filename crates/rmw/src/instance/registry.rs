@@ -42,6 +42,8 @@ struct Entry {
     /// Something of it was written, or it was registered expressly; otherwise it
     /// goes with the message that is not accepted.
     stays: bool,
+    /// The last that was written of it is data.
+    lives: bool,
 }
 
 impl Registry {
@@ -78,6 +80,7 @@ impl Registry {
         let entry = Entry {
             key: key.clone(),
             stays: false,
+            lives: false,
         };
         self.keys.insert(hash, entry);
         Ok(Keyed::new(hash, kind, key))
@@ -91,7 +94,9 @@ impl Registry {
             self.keys.remove(&key);
         } else {
             // Another thread may have unregistered it meanwhile.
-            self.keep(keyed);
+            let entry = self.entry(keyed);
+            entry.stays = true;
+            entry.lives = keyed.kind == ChangeKind::Alive;
         }
         let due = match keyed.kind {
             ChangeKind::Alive => now.after(self.deadline),
@@ -102,11 +107,15 @@ impl Registry {
 
     /// An instance is registered whether or not it is written.
     pub(crate) fn keep(&mut self, keyed: &Keyed) {
-        let entry = self.keys.entry(keyed.info.key).or_insert_with(|| Entry {
+        self.entry(keyed).stays = true;
+    }
+
+    fn entry(&mut self, keyed: &Keyed) -> &mut Entry {
+        self.keys.entry(keyed.info.key).or_insert_with(|| Entry {
             key: keyed.key.clone(),
             stays: true,
-        });
-        entry.stays = true;
+            lives: false,
+        })
     }
 
     /// A message was not accepted: its instance goes if nothing else is of it.
@@ -122,6 +131,17 @@ impl Registry {
         let keys = self.keys.iter();
         keys.map(|(hash, entry)| (*hash, entry.key.clone()))
             .collect()
+    }
+
+    /// Another deadline holds, from now on, for each instance that lives.
+    pub(crate) fn set_deadline(&mut self, now: Instant, deadline: Duration) {
+        if self.deadline == deadline {
+            return;
+        }
+        self.deadline = deadline;
+        for (key, _) in self.keys.iter().filter(|(_, entry)| entry.lives) {
+            self.alarms.set(*key, Alarm::Deadline, now.after(deadline));
+        }
     }
 
     pub(crate) fn next_timeout(&self) -> Option<Instant> {

@@ -81,7 +81,7 @@ impl Core {
         if !writer.is_keyed {
             return Err(no_key(writer));
         }
-        let kind = match (ending, writer.autodisposes) {
+        let kind = match (ending, writer.autodisposes()) {
             (Ending::Dispose, _) => ChangeKind::Disposed,
             (Ending::Unregister, true) => ChangeKind::DisposedUnregistered,
             (Ending::Unregister, false) => ChangeKind::Unregistered,
@@ -116,7 +116,7 @@ impl Core {
     /// stored outlives its publisher, so that is not disposed of. Whether it
     /// disposed of any.
     pub(crate) fn dispose_all(&self, writer: &WriterEndpoint) -> bool {
-        if !writer.is_keyed || !writer.autodisposes || writer.store.is_some() {
+        if !writer.is_keyed || !writer.autodisposes() || writer.store.is_some() {
             return false;
         }
         let all = match &writer.state.lock().registry {

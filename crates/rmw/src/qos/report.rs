@@ -178,14 +178,14 @@ impl QosProfile {
     }
 }
 
-fn history_text(history: History) -> String {
+pub(super) fn history_text(history: History) -> String {
     match history {
         History::KeepLast(depth) => format!("keep last {depth}"),
         History::KeepAll => "keep all".into(),
     }
 }
 
-fn span_text(span: Span) -> String {
+pub(super) fn span_text(span: Span) -> String {
     duration_text(span.to_std())
 }
 

@@ -139,7 +139,10 @@ impl Participant {
             self.stats.endpoints_refused.tally();
             return false;
         }
-        if old.is_some_and(|old| old.topic != remote.topic) {
+        let breaks_off = |old: &Arc<EndpointData>| {
+            old.topic != remote.topic || old.qos.breaks_match(&remote.qos)
+        };
+        if old.is_some_and(breaks_off) {
             self.unpair_remote(guid);
         }
         let known = self.remotes.insert(remote.clone()).is_some();

@@ -7,6 +7,7 @@
 //! safe. In steady state nothing is allocated but the payload of a sample.
 
 mod acknack;
+mod changeable;
 mod config;
 mod event;
 mod filter;

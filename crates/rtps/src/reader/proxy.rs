@@ -471,7 +471,9 @@ impl WriterProxy {
         if resumes {
             while self.reorder.pop_below(SequenceNumber(begin)).is_some() {}
         }
-        self.news = last.saturating_add(1);
+        // An earlier heartbeat that came late names less than was had: none of
+        // that is lost.
+        self.news = last.saturating_add(1).max(self.resume_at);
         self.give_up_below(begin);
     }
 

@@ -26,20 +26,21 @@ const FRAME_BYTES: usize = 160;
 /// What is held back.
 #[derive(Debug)]
 pub(super) struct Batch {
-    budget: Duration,
+    /// Zero: nothing is held back any more.
+    pub budget: Duration,
     /// All numbers up to this may go.
     released: i64,
     /// Held since then.
-    samples: usize,
+    pub samples: usize,
     bytes: usize,
 }
 
 impl Batch {
-    /// For writers with a budget.
-    pub fn new(budget: Duration) -> Option<Self> {
+    /// For writers with a budget; all numbers up to `released` may go.
+    pub fn new(budget: Duration, released: i64) -> Option<Self> {
         (budget > Duration::ZERO).then_some(Self {
             budget,
-            released: 0,
+            released,
             samples: 0,
             bytes: 0,
         })
@@ -82,6 +83,7 @@ impl Writer {
         batch.samples = batch.samples.saturating_add(1);
         batch.bytes = batch.bytes.saturating_add(bytes);
         if newest.is_end()
+            || batch.budget == Duration::ZERO
             || !is_small(newest)
             || self.readers.is_empty()
             || batch.samples >= samples_max

@@ -10,6 +10,7 @@
 
 mod answer;
 mod batch;
+mod changeable;
 mod config;
 mod event;
 mod filter;
@@ -166,6 +167,8 @@ pub struct Writer {
     blocked: bool,
     /// Endings of instances are kept although every matched reader has them.
     holds_endings: bool,
+    /// What was written later may expire earlier.
+    lifespans_differ: bool,
     all_acked: bool,
     /// Where the publisher is, if its writers are presented as one: its last
     /// number, and which writers it has.
@@ -204,7 +207,7 @@ impl Writer {
                 (per_instance, all)
             }
         };
-        let batch = Batch::new(config.qos.latency_budget);
+        let batch = Batch::new(config.qos.latency_budget, 0);
         Self {
             heartbeat_pace: config.heartbeat.pace(),
             config,
@@ -228,6 +231,7 @@ impl Writer {
             news_due: false,
             blocked: false,
             holds_endings: false,
+            lifespans_differ: false,
             all_acked: true,
             place: None,
             tellings: (0, PLACE_PAUSE),
@@ -694,6 +698,20 @@ impl Writer {
     }
 
     fn expire(&mut self, now: Instant) {
+        if self.lifespans_differ {
+            let expired = |change: &&Change| change.expires_at <= now;
+            let expired = self.history.iter().filter(expired);
+            let expired: Vec<_> = expired.map(|change| change.sequence).collect();
+            for sequence in expired {
+                self.history.remove(sequence);
+                self.stats.expired.tally();
+            }
+            let next = self.history.iter().map(|change| change.expires_at).min();
+            self.timers
+                .set(TIMER_LIFESPAN, next.unwrap_or(Instant::FAR_FUTURE));
+            self.prune();
+            return;
+        }
         while let Some(first) = self.history.first() {
             if first.expires_at > now {
                 self.timers.set(TIMER_LIFESPAN, first.expires_at);

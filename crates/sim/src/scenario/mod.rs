@@ -17,6 +17,7 @@
 //! w.write 1 2 red=3 4@-5s           messages; of an instance; stamped in the past
 //! w.dispose red                     also unregister, register; assert, flush
 //! r.filter x > 3                    another content filter
+//! w.set partition=B deadline=0ms    other policies from now on, the rest as before
 //! ... -> timed_out                  the step before it is refused with this error
 //! r.take 1 2 red=3/new red:disposed all that waits, in order; `nothing`; `next`: so many
 //! r? matched=1/1 deadline_missed=2  the status and the counters as they are now

@@ -316,9 +316,30 @@ fn deed(of: String, verb: Piece<'_>, all: Piece<'_>, rest: &[Piece<'_>]) -> Resu
             Ok(Verb::Filter(of, text.into()))
         }
         (false, "take" | "next") => take(of, verb, rest),
-        (true, _) => verb.wrong("writers write, dispose, unregister, register, assert, flush"),
-        (false, _) => verb.wrong("readers take, next, filter"),
+        (_, "set") => changes(verb, rest).map(|changes| Verb::Set(of, changes)),
+        (true, _) => verb.wrong("writers write, dispose, unregister, register, assert, flush, set"),
+        (false, _) => verb.wrong("readers take, next, filter, set"),
     }
+}
+
+/// Options, separated by blanks.
+fn changes(verb: Piece<'_>, rest: &[Piece<'_>]) -> Result<Vec<(String, Option<String>)>, Wrong> {
+    if rest.is_empty() {
+        return verb.wrong("no option is named");
+    }
+    let read = |word: &Piece<'_>| {
+        let (name, value) = word.split_once('=');
+        let value = value.map(|value| value.text);
+        let mut tried = Options::default();
+        tried
+            .set(name.text, value)
+            .or_else(|reason| word.wrong(reason))?;
+        match tried.is_all_policies() {
+            true => Ok((name.text.into(), value.map(str::to_owned))),
+            false => word.wrong("is no policy, so it cannot be set"),
+        }
+    };
+    rest.iter().map(read).collect()
 }
 
 fn take(reader: String, verb: Piece<'_>, rest: &[Piece<'_>]) -> Result<Verb, Wrong> {

@@ -65,6 +65,28 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Whether nothing but QoS policies differs from the default.
+    pub fn is_all_policies(&self) -> bool {
+        let Self {
+            qos: _,
+            topic,
+            type_name,
+            keyed,
+            group,
+            filter,
+            paced,
+            size,
+        } = Self::default();
+        (topic, type_name, keyed, group)
+            == (
+                self.topic.clone(),
+                self.type_name.clone(),
+                self.keyed,
+                self.group.clone(),
+            )
+            && (filter, paced, size) == (self.filter.clone(), self.paced, self.size)
+    }
+
     /// Takes one option in; `Err` says why it is none.
     pub fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), String> {
         match value {

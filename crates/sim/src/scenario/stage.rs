@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use pteros_msg::cdr::Representation;
 use pteros_msg::dynamic::DynamicType;
 use pteros_rmw::content_filter::{FilterSpec, MessageType};
-use pteros_rmw::error::{EndpointError, GroupError, PublishError};
+use pteros_rmw::error::{EndpointError, GroupError, PublishError, QosChangeError};
 use pteros_rmw::event::Events;
 use pteros_rmw::flow::{FlowController, Pace};
 use pteros_rmw::instance::{Ending, Keying};
@@ -275,6 +275,7 @@ impl Stage {
             Verb::Assert(name) => self.assert_liveliness(name),
             Verb::Flush(name) => self.flush(name),
             Verb::Filter(name, text) => self.filter(name, text),
+            Verb::Set(name, changes) => self.set(name, changes),
             Verb::Wait(_) => Ok(()),
             Verb::Take {
                 reader,
@@ -500,6 +501,27 @@ impl Stage {
         Ok(())
     }
 
+    fn set(&mut self, name: &str, changes: &[(String, Option<String>)]) -> Result<(), Trip> {
+        let player = self.player(name)?;
+        let core = self.core(player.place)?;
+        let mut options = player.plan.options.clone();
+        for (option, value) in changes {
+            options.set(option, value.as_deref()).map_err(Trip::Wrong)?;
+        }
+        let set = match &player.side {
+            Side::Writer(writer) => core.set_writer_qos(writer, &options.qos),
+            Side::Reader(reader) => core.set_reader_qos(reader, &options.qos),
+        };
+        let place = player.place;
+        set.map_err(|error| Trip::Refused(change_word(&error), error.to_string()))?;
+        if let Some(player) = self.players.get_mut(name) {
+            player.plan.options = options;
+        }
+        self.note(&format!("{name} has other policies"));
+        self.settle(place);
+        Ok(())
+    }
+
     fn take(&self, name: &str, all: bool, expected: &[Taken]) -> Result<(), Trip> {
         let (player, reader) = self.reader(name)?;
         let core = self.core(player.place)?;
@@ -635,6 +657,18 @@ fn group_word(error: GroupError) -> &'static str {
         GroupError::NothingBegun => "nothing_begun",
         GroupError::TooDeep { .. } => "too_deep",
         GroupError::SetOpen => "set_open",
+    }
+}
+
+fn change_word(error: &QosChangeError) -> String {
+    match error {
+        QosChangeError::Immutable(fixed) => {
+            let names: Vec<_> = fixed.iter().map(|f| f.policy.to_lowercase()).collect();
+            names.join("+")
+        }
+        QosChangeError::Contradiction(error) => error.policy.to_lowercase(),
+        QosChangeError::SetOpen => "set_open".into(),
+        QosChangeError::ShutDown => "shut_down".into(),
     }
 }
 

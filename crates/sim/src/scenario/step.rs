@@ -87,6 +87,8 @@ pub enum Verb {
     Assert(String),
     Flush(String),
     Filter(String, String),
+    /// Options that its policies change by.
+    Set(String, Vec<(String, Option<String>)>),
     Wait(u64),
     Take {
         reader: String,
@@ -134,6 +136,7 @@ impl Verb {
                 | Self::Write(..)
                 | Self::Instance(..)
                 | Self::Filter(..)
+                | Self::Set(..)
                 | Self::Begin(_)
                 | Self::End(_)
         )

@@ -1,0 +1,54 @@
+//! Policies of a living writer that change (DDS 1.4 §2.2.3).
+
+use super::batch::Batch;
+use super::{TIMER_BATCH, TIMER_DEADLINE, Writer};
+use crate::qos::EndpointQos;
+use crate::time::{Duration, Instant};
+
+impl Writer {
+    /// Takes over what may change of its policies; the others stay as they are.
+    ///
+    /// A new deadline counts from now, if anything was written. A new lifespan
+    /// holds from the next sample on. What an ending latency budget held back
+    /// is sent.
+    pub fn set_qos(&mut self, now: Instant, qos: &EndpointQos) {
+        self.clock = now;
+        let own = &mut self.config.qos;
+        let (deadline, lifespan) = (own.deadline, own.lifespan);
+        let budget = own.latency_budget;
+        own.deadline = qos.deadline;
+        own.lifespan = qos.lifespan;
+        own.latency_budget = qos.latency_budget;
+        own.ownership_strength = qos.ownership_strength;
+        own.partition.clone_from(&qos.partition);
+        own.transport_priority = qos.transport_priority;
+        own.user_data.clone_from(&qos.user_data);
+        own.topic_data.clone_from(&qos.topic_data);
+        own.group_data.clone_from(&qos.group_data);
+        self.lifespans_differ |= lifespan != qos.lifespan;
+        if deadline != qos.deadline {
+            self.timers.stop(TIMER_DEADLINE);
+            if self.last.0 > 0 {
+                self.timers.set(TIMER_DEADLINE, now.after(qos.deadline));
+            }
+        }
+        if budget != qos.latency_budget {
+            self.set_budget(now, qos.latency_budget);
+        }
+    }
+
+    fn set_budget(&mut self, now: Instant, budget: Duration) {
+        match &mut self.batch {
+            None => self.batch = Batch::new(budget, self.last.0),
+            Some(batch) => {
+                batch.budget = budget;
+                if batch.samples > 0 {
+                    self.timers.set_no_later(TIMER_BATCH, now.after(budget));
+                }
+            }
+        }
+        if budget == Duration::ZERO {
+            self.flush();
+        }
+    }
+}
