@@ -44,16 +44,16 @@ pub fn appendable_types_are_delimited(stage: &Stage) {
     };
     for (qos, header) in versions() {
         let header = if header == 7 { 9 } else { header };
-        let typed = stage.publishing.create_publisher("shape", &qos).unwrap();
-        let untyped = stage
-            .publishing
-            .create_dynamic_publisher("shape", &ty, &qos);
+        // A name of its own, so that nobody matches those of the round before.
+        let topic = format!("shape{header}");
+        let typed = stage.publishing.create_publisher(&topic, &qos).unwrap();
+        let untyped = stage.publishing.create_dynamic_publisher(&topic, &ty, &qos);
         let untyped = untyped.unwrap();
         let subscription = stage
             .subscribing
-            .create_polled_subscription::<ShapeType>("shape", 10)
+            .create_polled_subscription::<ShapeType>(&topic, 10)
             .unwrap();
-        let raw = raw(stage, "shape", &ty.dds_type_name());
+        let raw = raw(stage, &topic, &ty.dds_type_name());
         assert!(typed.wait_for_matched(2, PATIENCE) && untyped.wait_for_matched(2, PATIENCE));
         assert!(subscription.wait_for_matched(2, PATIENCE) && raw.wait_for_matched(2, PATIENCE));
         typed.publish(&shape).unwrap();
