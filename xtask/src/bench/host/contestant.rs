@@ -13,6 +13,14 @@ use crate::bench::contestant::CYCLONE_TUNED;
 /// Its exit code: the stack has no such thing.
 const EXIT_UNSUPPORTED: i32 = 5;
 
+/// What of the caller's environment no contestant sees.
+const SET_BY_US: [&str; 4] = [
+    "CYCLONEDDS_URI",
+    "PTEROS_SHARED_MEMORY",
+    "ROS_DOMAIN_ID",
+    "ROS_LOCALHOST_ONLY",
+];
+
 /// The name of the floor, which answers some rows only.
 pub const FLOOR: &str = "floor";
 /// Ours.
@@ -48,6 +56,7 @@ const LIST: &[Entry] = &[
     Entry("zenoh", "zenoh-host", &[], "Zenoh 1.10 peers over TCP, with shared memory for what is large or lent"),
     Entry("zenoh-low", "zenoh-host", &[("HOST_LOWLATENCY", "on")], "the same with its low-latency transport"),
     Entry(PTEROS, "host-peer", &[], "this stack, by the path that it chooses"),
+    Entry("pteros-udp", "host-peer", &[("PTEROS_SHARED_MEMORY", "off")], "the same with shared memory switched off"),
 ];
 
 /// All names, for `--contestants`.
@@ -100,7 +109,7 @@ impl Contestant {
         if let Some(cpu) = cpu {
             command.args(["taskset", "-c", &cpu.to_string()]);
         }
-        for variable in ["CYCLONEDDS_URI", "ROS_DOMAIN_ID", "ROS_LOCALHOST_ONLY"] {
+        for variable in SET_BY_US {
             command.env_remove(variable);
         }
         command.envs(self.environment.iter().copied());
