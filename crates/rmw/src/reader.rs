@@ -203,6 +203,14 @@ impl ReaderEndpoint {
         self.events.matched_count()
     }
 
+    /// Samples of other processes that had to wait for an earlier one or for
+    /// room; the rest were there when they came.
+    pub fn held_up(&self) -> u64 {
+        let machine = self.machine.lock();
+        let stats = machine.stats();
+        stats.reordered.saturating_add(stats.no_room)
+    }
+
     /// The counters.
     pub fn counts(&self) -> ReaderCounts {
         let unwanted = self.machine.lock().stats().filtered + self.filter.kept_out();

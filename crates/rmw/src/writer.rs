@@ -318,7 +318,10 @@ impl WriterEndpoint {
                 WriterEvent::LivelinessLost { total } => {
                     self.events.note(EndpointEvent::LivelinessLost { total });
                 }
-                WriterEvent::AllAcknowledged | WriterEvent::SpaceFreed => {}
+                // The last is of discovery's writers only.
+                WriterEvent::AllAcknowledged
+                | WriterEvent::SpaceFreed
+                | WriterEvent::ReaderBeganAnew { .. } => {}
             }
         }
     }

@@ -8,8 +8,9 @@
 //! if all it says for a while counts lower than before, it has begun anew.
 //! OpenDDS does the same with the numbers of announcements.
 //!
-//! One that counts as high as the one before and has written as much is not
-//! told apart; then only a lease, or a goodbye, ends the old match.
+//! One that counts as high as the one before and has written as much is told
+//! by its readers, which lack what the other had acknowledged (`writer/lapse`);
+//! if we had nothing to tell, only a lease, or a goodbye, ends the old match.
 
 use crate::time::{Duration, Instant};
 

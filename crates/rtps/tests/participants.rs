@@ -229,6 +229,47 @@ fn participants_that_share_a_socket_are_not_taken_for_restarts() {
     assert!(losses(&domain, 1).is_empty());
 }
 
+/// Found by the simulator (seeds 16 and 48 with crash and return): a newcomer
+/// that had talked to others for long counted higher and had written more than
+/// the dead one, and was taken for it.
+#[test]
+fn who_lacks_what_the_dead_one_had_is_met_anew_however_it_counts() {
+    let mut domain = Domain::met(3);
+    let reader = domain.add_reader(1, "rt/a", EndpointQos::default());
+    domain.add_writer(0, "rt/b", EndpointQos::default());
+    domain.run_for(secs(1));
+    domain.nodes[0].dead = true;
+    let again = domain.join(config(0, 0));
+    domain.cuts = vec![(again, 1), (1, again)];
+    let writer = domain.add_writer(again, "rt/a", EndpointQos::default());
+    for _ in 0..20 {
+        domain.add_writer(again, "rt/c", EndpointQos::default());
+        domain.run_for(millis(100));
+    }
+    assert!(domain.matches(1).is_empty());
+    domain.cuts.clear();
+    domain.run_for(secs(8));
+    assert_eq!(losses(&domain, 1), [LostReason::BeganAnew]);
+    assert_eq!(domain.matches(1), [(reader, writer)]);
+    assert_eq!(domain.matches(again), [(writer, reader)]);
+}
+
+/// A peer that heard nothing of us for a lease has forgotten us; it counts on.
+#[test]
+fn who_only_forgot_us_is_served_again_and_not_lost() {
+    let mut domain = Domain::met(2);
+    let writer = domain.add_writer(0, "rt/a", EndpointQos::default());
+    let reader = domain.add_reader(1, "rt/a", EndpointQos::default());
+    domain.run_for(secs(1));
+    domain.cuts = vec![(0, 1)];
+    domain.run_for(secs(25));
+    assert_eq!(losses(&domain, 1), [LostReason::LeaseExpired]);
+    domain.cuts.clear();
+    domain.run_for(secs(8));
+    assert_eq!(domain.matches(1), [(reader, writer)]);
+    assert!(losses(&domain, 0).is_empty());
+}
+
 #[test]
 fn one_sided_loss_with_unequal_leases_is_rediscovered_with_all_endpoints() {
     for seed in 1..=50 {

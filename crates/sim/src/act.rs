@@ -367,6 +367,14 @@ impl World {
             qos.liveliness = Liveliness::ManualByParticipant;
             qos.lease_duration = Duration::from_millis(lease);
         }
+        if self.plan.timed && (is_writer || self.script.lock().random.u8(0..4) > 0) {
+            let span = match is_writer {
+                true => 50..300,
+                false => 300..1_500,
+            };
+            let span = self.script.lock().random.i64(span);
+            qos.deadline = Duration::from_millis(span);
+        }
         qos
     }
 
@@ -492,7 +500,8 @@ impl World {
             taken: 0,
             strange: 0,
             lost: 0,
-            deadlines: 0,
+            deadline: Watch::default(),
+            unsure: false,
             alive: (0, 0),
             misfits: Default::default(),
             born: self.now(),
@@ -550,6 +559,12 @@ impl World {
         self.cast.lock().fail_all(judged);
         let waited = self.now() - start;
         let mut cast = self.cast.lock();
+        if waited > 0 {
+            // Meanwhile the engine took datagrams in by itself.
+            for reader in cast.readers.iter_mut() {
+                reader.unsure |= reader.home.place == home.place;
+            }
+        }
         let qos = &endpoint.data.qos;
         match outcome {
             Ok(given) => {

@@ -138,8 +138,10 @@ pub struct ReaderRole {
     pub strange: u64,
     /// Samples told to be lost.
     pub lost: u64,
-    /// Missed deadlines told.
-    pub deadlines: u64,
+    /// Missed deadlines expected and told.
+    pub deadline: Watch,
+    /// Samples came while nobody looked, so what is expected is not exact.
+    pub unsure: bool,
     /// Writers told to be alive, and not.
     pub alive: (usize, usize),
     /// Writers it was told not to fit.
@@ -273,7 +275,7 @@ impl Cast {
             }
             EndpointEvent::DeadlineMissed { total } => {
                 role.stirred = now;
-                step(&mut role.deadlines, *total, &name)
+                step(&mut role.deadline.told, *total, &name)
             }
             EndpointEvent::LivelinessChanged {
                 alive, not_alive, ..

@@ -38,7 +38,33 @@ impl ReaderRole {
         if received != self.received {
             self.received = received;
             self.stirred = now;
+            let span = self.endpoint.data.qos.deadline;
+            self.deadline.expect(now, span, false);
+            self.deadline.since = Some(now);
         }
+    }
+
+    /// Whether somebody counts the time from sample to sample.
+    pub(crate) fn is_watched(&self) -> bool {
+        !self.gone && !self.endpoint.data.qos.deadline.is_infinite()
+    }
+
+    /// I5: as many missed deadlines as there were. Exact where each sample was
+    /// handed on when it came: none waited for an earlier one or for room.
+    fn check_deadlines(&self, r: usize, now: u64) -> Option<String> {
+        let qos = &self.endpoint.data.qos;
+        let may_wait = qos.resource_limits.max_samples.is_some() || self.endpoint.held_up() > 0;
+        if !self.is_watched() || self.unsure || may_wait {
+            return None;
+        }
+        let mut deadline = self.deadline;
+        deadline.expect(now, qos.deadline, false);
+        (deadline.told != deadline.expected).then(|| {
+            format!(
+                "I5 r{r}: {} deadlines missed, told {}",
+                deadline.expected, deadline.told
+            )
+        })
     }
 
     /// Those of its writers with which it was matched once and still is, none
@@ -174,6 +200,7 @@ impl World {
             return;
         }
         let now = self.now();
+        let paused: Vec<bool> = self.places().iter().map(|p| p.was_paused).collect();
         let delays = [Fault::Reorder, Fault::Clog, Fault::Pause];
         let slack = match delays.iter().any(|fault| self.plan.has(*fault)) {
             true => UNDER_WAY_MAX,
@@ -187,6 +214,9 @@ impl World {
             wrong.extend(reader.check_history_is_no_loss(&cast, r, slack));
             wrong.extend(reader.check_alive(&cast, r));
             wrong.extend(reader.check_deadline(r, now));
+            if !paused[reader.home.place] {
+                wrong.extend(reader.check_deadlines(r, now));
+            }
             for (w, writer) in living_writers(&cast) {
                 wrong.extend(check_misfit((w, writer), (r, reader)));
             }

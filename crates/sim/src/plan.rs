@@ -196,6 +196,8 @@ pub struct Plan {
     pub attack_pause: u64,
     /// Writers prove their liveliness by hand, together.
     pub manual: bool,
+    /// Writers promise a deadline, and most readers ask for one.
+    pub timed: bool,
 }
 
 const MILLI: u64 = 1_000_000;
@@ -227,6 +229,7 @@ impl Plan {
             mishaps: Vec::new(),
             attack_pause: 20 * MILLI,
             manual: false,
+            timed: false,
         };
         plan.add_later(&mut random.clone().fork());
         if options.standard {
@@ -262,6 +265,7 @@ impl Plan {
             mishaps: Vec::new(),
             attack_pause: 0,
             manual: false,
+            timed: false,
         }
     }
 
@@ -289,6 +293,7 @@ impl Plan {
                 self.mishaps.push((name, random.u32(1..500)));
             }
         }
+        self.timed = random.u32(0..6) == 0;
     }
 
     fn leave_out_of_link(&mut self) {

@@ -24,8 +24,9 @@ use crate::trace::Trace;
 const TIMERS_PER_INSTANT_MAX: u32 = 50;
 
 /// Steps of work for one datagram. A datagram carries some submessages, each
-/// of which names at most 256 numbers and may have as many samples sent again.
-const STEPS_PER_DATAGRAM_MAX: u64 = 20_000;
+/// of which names at most 256 numbers and may have as many samples sent again,
+/// the largest of them in 75 pieces of two steps each.
+const STEPS_PER_DATAGRAM_MAX: u64 = 40_000;
 
 /// Steps of work since the last look; none in builds that do not count.
 fn take_steps() -> u64 {
@@ -418,6 +419,18 @@ impl World {
         let marks = std::mem::take(&mut *self.marks.lock());
         for mark in marks {
             self.take_in(mark);
+        }
+        self.note_stirs(place);
+    }
+
+    /// What a call brought the readers whose deadlines are counted.
+    fn note_stirs(&self, place: usize) {
+        let now = self.now();
+        let mut cast = self.cast.lock();
+        for reader in cast.readers.iter_mut() {
+            if reader.home.place == place && reader.is_watched() {
+                reader.note_stir(now);
+            }
         }
     }
 

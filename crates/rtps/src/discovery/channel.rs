@@ -14,7 +14,7 @@ use crate::reader::{Reader, ReaderConfig, ReaderEvent, WriterProxyConfig};
 use crate::receiver::Source;
 use crate::time::{Duration, Instant};
 use crate::wire::{Heartbeat, Submessage};
-use crate::writer::{NewChange, ReaderProxyConfig, Writer, WriterConfig};
+use crate::writer::{NewChange, ReaderProxyConfig, Writer, WriterConfig, WriterEvent};
 
 /// Messages of a volatile channel that are kept until they are acknowledged.
 const MESSAGES_MAX: u32 = 64;
@@ -48,6 +48,22 @@ impl Channel {
             reader_id,
             bits,
             qos: qos(),
+        }
+    }
+
+    /// The same, which sees that a peer's reader is another one with the GUID
+    /// of one that is gone; ask [`Self::poll_began_anew`].
+    pub(crate) fn doubting(
+        prefix: GuidPrefix,
+        writer_id: EntityId,
+        reader_id: EntityId,
+        bits: (u32, u32),
+    ) -> Self {
+        let mut config = WriterConfig::new(prefix.with(writer_id), qos());
+        config.doubts_readers = true;
+        Self {
+            writer: Writer::new(config),
+            ..Self::new(prefix, writer_id, reader_id, bits)
         }
     }
 
@@ -200,8 +216,13 @@ impl Channel {
         self.reader.poll_sample()
     }
 
-    /// A participant whose writer began anew with the same GUID.
+    /// A participant whose writer or reader began anew with the same GUID.
     pub(crate) fn poll_began_anew(&mut self) -> Option<GuidPrefix> {
+        while let Some(event) = self.writer.poll_event() {
+            if let WriterEvent::ReaderBeganAnew { reader } = event {
+                return Some(reader.prefix);
+            }
+        }
         // Losses and deadlines of built-in topics are of no interest.
         while let Some(event) = self.reader.poll_event() {
             if let ReaderEvent::WriterBeganAnew { writer } = event {

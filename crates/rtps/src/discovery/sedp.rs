@@ -32,13 +32,13 @@ pub(crate) struct Sedp {
 impl Sedp {
     pub(crate) fn new(prefix: GuidPrefix) -> Self {
         Self {
-            publications: Channel::new(
+            publications: Channel::doubting(
                 prefix,
                 EntityId::SEDP_PUBLICATIONS_WRITER,
                 EntityId::SEDP_PUBLICATIONS_READER,
                 (spdp::PUBLICATIONS_ANNOUNCER, spdp::PUBLICATIONS_DETECTOR),
             ),
-            subscriptions: Channel::new(
+            subscriptions: Channel::doubting(
                 prefix,
                 EntityId::SEDP_SUBSCRIPTIONS_WRITER,
                 EntityId::SEDP_SUBSCRIPTIONS_READER,

@@ -1,7 +1,8 @@
 //! What readers answer: acknowledgements free samples, requests become debts
 //! (RTPS 2.5 §8.4.9.2).
 
-use super::{TIMER_REPAIR, Writer};
+use super::lapse::{Lapse, Suspicion};
+use super::{TIMER_REPAIR, Writer, WriterEvent};
 use crate::id::GuidPrefix;
 use crate::stats::Tally;
 use crate::time::Instant;
@@ -22,11 +23,28 @@ impl Writer {
             self.stats.unknown_readers.tally();
             return;
         };
+        let went_back = reader.went_back(acknack.count);
         if !reader.accepts_acknack(now, acknack.count) {
             self.stats.duplicates.tally();
             return;
         }
         self.stats.acknacks.tally();
+        if self.config.doubts_readers {
+            let lacks = acknack.state.base().0 < reader.acked;
+            match Lapse::judge(&mut reader.lapse, now, lacks, went_back) {
+                Suspicion::None => {}
+                Suspicion::Doubt { ask } => {
+                    reader.heartbeat_due |= ask;
+                    self.has_debts |= ask;
+                    return;
+                }
+                Suspicion::Certain => {
+                    let event = WriterEvent::ReaderBeganAnew { reader: guid };
+                    self.events.push_or_drop_oldest(event);
+                    return;
+                }
+            }
+        }
         let is_first = reader.note_answer(acknack);
         if is_first {
             // Now it may be told of what has been written meanwhile.

@@ -39,6 +39,12 @@ pub struct WriterConfig {
     /// The owner decides when it sends and how much, with
     /// [`Writer::poll_transmit_up_to`](super::Writer::poll_transmit_up_to).
     pub paced: bool,
+    /// A reader that asks again for what it acknowledged, counting from the
+    /// start, may be another one with the same GUID: it is not served for a
+    /// while, and if it goes on,
+    /// [`WriterEvent::ReaderBeganAnew`](super::WriterEvent::ReaderBeganAnew)
+    /// tells. Whoever sets this ends the match then. Off by default.
+    pub doubts_readers: bool,
 }
 
 impl WriterConfig {
@@ -54,6 +60,7 @@ impl WriterConfig {
             burst: Burst::default(),
             nack_suppression: Duration::from_millis(1),
             paced: false,
+            doubts_readers: false,
         }
     }
 }

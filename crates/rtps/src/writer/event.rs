@@ -2,6 +2,8 @@
 
 use alloc::collections::VecDeque;
 
+use crate::id::Guid;
+
 /// Something the application may want to know. Totals count from the writer's
 /// birth.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +24,13 @@ pub enum WriterEvent {
     /// [`WriteError::WouldBlock`](super::WriteError::WouldBlock) may now be
     /// tried again.
     SpaceFreed,
+    /// A reader has lost what it had acknowledged, and counts from the start:
+    /// it is another one with the same GUID. Only of writers that look for it
+    /// ([`WriterConfig::doubts_readers`](super::WriterConfig::doubts_readers)).
+    ReaderBeganAnew {
+        /// The reader.
+        reader: Guid,
+    },
 }
 
 /// Events kept when nobody polls. Full: the oldest goes.

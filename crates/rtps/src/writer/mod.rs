@@ -14,6 +14,7 @@ mod changeable;
 mod config;
 mod event;
 mod filter;
+mod lapse;
 mod matched;
 mod memory;
 mod pace;

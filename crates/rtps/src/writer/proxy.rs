@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::config::ReaderProxyConfig;
+use super::lapse::Lapse;
 use crate::content_filter::ContentFilter;
 use crate::history::Change;
 use crate::id::{EntityId, Guid, GuidPrefix};
@@ -68,6 +69,8 @@ pub(super) struct ReaderProxy {
     pub hears_ends: bool,
     has_answered: bool,
     unasked: u8,
+    /// It lacks what it had.
+    pub lapse: Option<Lapse>,
     acknack_count: Option<u32>,
     acknack_at: Instant,
     nack_frag_count: Option<u32>,
@@ -97,6 +100,7 @@ impl ReaderProxy {
             hears_ends: config.qos.presentation.holds_samples(),
             has_answered: false,
             unasked: 0,
+            lapse: None,
             acknack_count: None,
             acknack_at: Instant::ZERO,
             nack_frag_count: None,
@@ -155,6 +159,12 @@ impl ReaderProxy {
     /// Whether something is to be sent again.
     pub fn has_requests(&self) -> bool {
         !self.requested.is_empty() || !self.fragments.is_empty()
+    }
+
+    /// Whether the count of an ACKNACK is not above that of the last one.
+    pub fn went_back(&self, count: u32) -> bool {
+        let last = self.acknack_count;
+        last.is_some_and(|last| count.wrapping_sub(last).cast_signed() <= 0)
     }
 
     /// Whether an ACKNACK with this count is new.
