@@ -18,7 +18,7 @@ fn the_robot_flows_by_both_paths_and_ends_by_itself() {
     assert_eq!(end["did_not_flow"], serde_json::json!([]));
     let connections = end["connections"].as_array().unwrap();
     for kind in ["LaserScan", "Image", "String"] {
-        for path in ["intra-process", "UDP"] {
+        for path in ["intra-process", "shared memory"] {
             let flows = connections.iter().any(|row| {
                 row["type"].as_str().unwrap().ends_with(kind)
                     && row["path"] == path

@@ -163,7 +163,10 @@ fn why_names_the_path_of_a_match() {
     let mut echo = domain.start("topic echo /chatter -n friend");
     assert_eq!(echo.line(), "data: Hello");
     let why = domain.run("topic why /chatter").ok();
-    assert!(why.contains("/greeter -> /friend: match, by UDP"), "{why}");
+    assert!(
+        why.contains("/greeter -> /friend: match, by shared memory"),
+        "{why}"
+    );
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Waiting for sockets, doorbells and the next deadline with one system call.
 //!
 //! Level-triggered epoll: a descriptor that still has something is reported
-//! again at the next wait, so a caller may take one datagram per turn.
+//! again at the next wait, so a caller may take one datagram per turn. Doorbells,
+//! which nobody reads, are edge-triggered.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -41,6 +42,17 @@ impl Poller {
     /// `AlreadyExists` when it is in the set; else the operating system's.
     pub fn add(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
         epoll::add(&self.fd, fd, EventData::new_u64(token), EventFlags::IN)
+            .map_err(|e| named("add a descriptor to the epoll set", e))
+    }
+
+    /// Reports `fd` as `token` whenever something new can be read, and not again
+    /// for what is left unread.
+    ///
+    /// # Errors
+    /// As [`Poller::add`].
+    pub fn add_edge(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
+        let flags = EventFlags::IN | EventFlags::ET;
+        epoll::add(&self.fd, fd, EventData::new_u64(token), flags)
             .map_err(|e| named("add a descriptor to the epoll set", e))
     }
 
@@ -189,6 +201,23 @@ mod tests {
         poller.remove(&rung).expect("remove");
         let again = poller.remove(&rung).expect_err("not in the set");
         assert_eq!(again.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn an_edge_is_reported_once_each_time_and_needs_no_reading() {
+        let poller = Poller::new().expect("epoll");
+        let bell = Waker::new().expect("eventfd");
+        poller.add_edge(&bell, 1).expect("add");
+        let mut events = Events::default();
+        for expected in [1, 0] {
+            for _ in 0..2 {
+                if expected == 1 {
+                    bell.wake();
+                }
+                let look = poller.wait(&mut events, Some(Duration::ZERO));
+                assert_eq!(look.expect("wait"), expected);
+            }
+        }
     }
 
     #[test]

@@ -9,11 +9,15 @@ use std::time::Duration;
 use pteros_rmw::config::{Config, DOMAIN_ID_MAX, DiscoveryRange, LEASE_MIN};
 use pteros_rmw::env::Env;
 use pteros_rmw::flow::FlowController;
+use pteros_rmw::links::LinkCounts;
 use pteros_rmw::names::validate_enclave;
+use pteros_rmw::rtps::id::{EntityId, Guid};
 use pteros_rmw::spin::SPIN_MAX;
 use pteros_rmw::thread::ThreadSettings;
 use pteros_rmw::udp::SystemEnv;
-use pteros_rmw::{Core, CoreCounts, CoreOptions, Limits, StoreOptions};
+use pteros_rmw::{
+    Core, CoreCounts, CoreOptions, Limits, PeerPath, SharedMemoryOptions, StoreOptions,
+};
 
 use crate::args::Arguments;
 use crate::error::{ContextError, NodeError};
@@ -49,10 +53,6 @@ pub struct ContextOptions {
     /// ROS_AUTOMATIC_DISCOVERY_RANGE; the subnet unless set. On this host alone,
     /// without static peers, sockets are bound to 127.0.0.1.
     pub discovery_range: Option<DiscoveryRange>,
-    /// Whether processes of this host and user meet, and exchange messages,
-    /// through shared memory, PTEROS_SHARED_MEMORY; they do unless this or that
-    /// says no. Others, and all others elsewhere, are met over the network.
-    pub shared_memory: Option<bool>,
     /// Host names or IPv4 addresses beside those of ROS_STATIC_PEERS.
     pub static_peers: Vec<String>,
     /// The security enclave; `--enclave` and ROS_SECURITY_ENCLAVE_OVERRIDE go
@@ -112,6 +112,10 @@ pub struct ContextOptions {
     /// What peers can make this context keep and do, and what happens beyond;
     /// the defaults suit robots of some hundred participants.
     pub limits: Limits,
+    /// Shared memory with processes of this user and host, which are met by it
+    /// and which messages go through instead of UDP. On unless PTEROS_SHARED_MEMORY=off is read from
+    /// the environment.
+    pub shared_memory: SharedMemoryOptions,
 }
 
 impl ContextOptions {
@@ -255,6 +259,23 @@ impl Context {
         self.inner.core.counts()
     }
 
+    /// What links of shared memory have carried and refused; `None` where this
+    /// context has none.
+    pub fn link_counts(&self) -> Option<LinkCounts> {
+        self.inner.core.link_counts()
+    }
+
+    /// The identity of its participant.
+    pub fn guid(&self) -> Guid {
+        self.inner.core.prefix().with(EntityId::PARTICIPANT)
+    }
+
+    /// How messages travel between this context and the one of an endpoint, and
+    /// why not by shared memory.
+    pub fn path_to(&self, endpoint: Guid) -> PeerPath {
+        self.inner.core.path_to(endpoint.prefix)
+    }
+
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.inner.core
     }
@@ -299,6 +320,7 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
     }
     FlowController::validate(&options.flow_controllers)?;
     options.limits.validate()?;
+    options.shared_memory.validate()?;
     let (receive_bytes, send_bytes) = default.buffer_bytes;
     let store_bytes = options.store_bytes_max.or(config.store_bytes);
     Ok(CoreOptions {
@@ -308,10 +330,6 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
         },
         domain_id,
         local_only: range == DiscoveryRange::Localhost && static_peers.is_empty(),
-        shared_memory: options
-            .shared_memory
-            .or(config.shared_memory)
-            .unwrap_or(default.shared_memory),
         isolated: range == DiscoveryRange::Off,
         multicast: matches!(
             range,
@@ -334,6 +352,10 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
         flow_controllers: options.flow_controllers.clone(),
         limits: options.limits,
         spin: spin.map_or(default.spin, Into::into),
+        shared_memory: SharedMemoryOptions {
+            on: options.shared_memory.on && config.shared_memory.unwrap_or(true),
+            ..options.shared_memory
+        },
     })
 }
 

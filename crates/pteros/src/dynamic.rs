@@ -10,6 +10,7 @@ use pteros_msg::cdr::{DecodeError, Representation};
 use pteros_msg::dynamic::{DynamicMessage, DynamicType};
 use pteros_msg::key::{KeyHash, KeyReader};
 use pteros_rmw::error::PublishError;
+use pteros_rmw::links::Chunk;
 use pteros_rmw::rtps::id::Guid;
 use pteros_rmw::sample::{Body, SharedValue};
 use pteros_rmw::writer::{Outgoing, WriterCounts};
@@ -205,6 +206,13 @@ impl Outgoing for Ready {
 
     fn serialized(&mut self) -> Bytes {
         self.0.clone()
+    }
+
+    fn offer_memory(&mut self, mut memory: Chunk) {
+        if memory.len() == self.0.len() {
+            memory.copy_from_slice(&self.0);
+            self.0 = memory.freeze();
+        }
     }
 
     fn serialized_len(&mut self) -> usize {

@@ -6,6 +6,7 @@ use pteros_rmw::config::{ConfigError, DOMAIN_ID_MAX, LEASE_MIN};
 use pteros_rmw::error::{EndpointError, OpenError};
 use pteros_rmw::flow::FlowError;
 use pteros_rmw::limits::LimitError;
+use pteros_rmw::links::ShmError;
 use pteros_rmw::names::NameError;
 use pteros_rmw::qos::QosError;
 use pteros_rmw::thread::ThreadError;
@@ -62,6 +63,10 @@ pub enum ContextError {
     /// cannot be kept.
     #[error(transparent)]
     Limit(#[from] LimitError),
+    /// [`ContextOptions::shared_memory`](crate::ContextOptions::shared_memory) has
+    /// an option out of its range.
+    #[error(transparent)]
+    SharedMemory(#[from] ShmError),
     /// The sockets could not be opened.
     #[error(transparent)]
     Open(#[from] OpenError),

@@ -397,9 +397,28 @@ impl Graph {
         let path = match same {
             true if publisher.vendor == VendorId::PTEROS => "intra-process".to_owned(),
             true => "within one participant".to_owned(),
-            false => self.udp_path(publisher, subscription),
+            false => self.path_between(publisher, subscription),
         };
         Verdict::Matched { path }
+    }
+
+    /// The path between two processes. What this context is part of is known,
+    /// the rest follows from what both announce.
+    fn path_between(&self, publisher: &EndpointInfo, subscription: &EndpointInfo) -> String {
+        let core = self.context.core();
+        let (ours, theirs) = (publisher.gid.prefix, subscription.gid.prefix);
+        let reason = match core.prefix() {
+            own if own == ours => core.path_to(theirs).reason,
+            own if own == theirs => core.path_to(ours).reason,
+            _ => core.apart(ours, theirs),
+        };
+        match reason {
+            None => "shared memory".into(),
+            Some(reason) => {
+                let path = self.udp_path(publisher, subscription);
+                format!("{path} (no shared memory: {reason})")
+            }
+        }
     }
 
     /// Where the publisher's datagrams for this subscription go, as announced.

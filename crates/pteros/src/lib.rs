@@ -56,6 +56,7 @@ pub use pteros_rmw::error::{
 pub use pteros_rmw::event::EndpointEvent;
 pub use pteros_rmw::flow::{FlowController, FlowError, Pace};
 pub use pteros_rmw::limits::{LimitError, Limits};
+pub use pteros_rmw::links::{LinkCounts, ShmError};
 pub use pteros_rmw::reader::ReaderCounts;
 pub use pteros_rmw::rtps::content_filter::ContentFilterProperty;
 pub use pteros_rmw::rtps::id::{Guid, VendorId};
@@ -63,6 +64,7 @@ pub use pteros_rmw::rtps::qos::PolicyId;
 pub use pteros_rmw::sample::Path;
 pub use pteros_rmw::thread::{self, ThreadSettings};
 pub use pteros_rmw::writer::WriterCounts;
+pub use pteros_rmw::{PeerPath, SharedMemoryOptions};
 pub use pteros_rmw::{config, env, names, qos, store};
 
 pub use context::{Context, ContextOptions};

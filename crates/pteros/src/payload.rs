@@ -2,8 +2,10 @@
 //! once, whoever asks and however often.
 
 use bytes::Bytes;
-use pteros_msg::cdr::{Representation, payload_len, to_payload_in};
+use pteros_msg::cdr::{Representation, payload_len, to_payload_in, to_payload_slice};
 use pteros_msg::message::Encode;
+
+use pteros_rmw::links::Chunk;
 
 use crate::payload_memory::PayloadMemory;
 
@@ -11,6 +13,8 @@ use crate::payload_memory::PayloadMemory;
 pub(crate) struct Payload<'m> {
     size: Option<usize>,
     bytes: Option<Bytes>,
+    /// Where to write it, if readers of other processes are to read it there.
+    chunk: Option<Chunk>,
     memory: &'m PayloadMemory,
     representation: Representation,
 }
@@ -21,6 +25,7 @@ impl<'m> Payload<'m> {
         Self {
             size: None,
             bytes: None,
+            chunk: None,
             memory,
             representation,
         }
@@ -37,10 +42,20 @@ impl<'m> Payload<'m> {
         *self.size.get_or_insert_with(count)
     }
 
+    /// Memory to write it into, of just its size.
+    pub(crate) fn offer_memory(&mut self, chunk: Chunk) {
+        self.chunk = Some(chunk);
+    }
+
     /// The bytes, in memory of just that size.
     pub(crate) fn bytes<M: Encode>(&mut self, message: &M) -> Bytes {
         if let Some(bytes) = &self.bytes {
             return bytes.clone();
+        }
+        if let Some(mut chunk) = self.chunk.take()
+            && to_payload_slice(message, self.representation, &mut chunk) == Ok(chunk.len())
+        {
+            return self.bytes.insert(chunk.freeze()).clone();
         }
         let memory = self.memory.take(self.len(message));
         let payload = Bytes::from(to_payload_in(message, self.representation, memory));

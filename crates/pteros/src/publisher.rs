@@ -13,6 +13,7 @@ use pteros_msg::message::Message;
 use pteros_rmw::error::PublishError;
 use pteros_rmw::event::EndpointEvent;
 use pteros_rmw::flow::Pace;
+use pteros_rmw::links::Chunk;
 use pteros_rmw::publisher_group::PublisherGroup;
 use pteros_rmw::rtps::id::Guid;
 use pteros_rmw::rtps::time::Timestamp;
@@ -393,6 +394,10 @@ impl<T: Message> Outgoing for Borrowed<'_, T> {
         self.payload.bytes(self.message)
     }
 
+    fn offer_memory(&mut self, memory: Chunk) {
+        self.payload.offer_memory(memory);
+    }
+
     fn serialized_len(&mut self) -> usize {
         self.payload.len(self.message)
     }
@@ -422,6 +427,10 @@ impl<T: Message> Outgoing for Shared<'_, T> {
 
     fn serialized(&mut self) -> Bytes {
         self.payload.bytes(&*self.message)
+    }
+
+    fn offer_memory(&mut self, memory: Chunk) {
+        self.payload.offer_memory(memory);
     }
 
     fn serialized_len(&mut self) -> usize {

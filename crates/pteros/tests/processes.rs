@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use pteros::interfaces::dds_shapes::msg::ShapeType as Shape;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
-use pteros::{Change, EndpointEvent as Event, InstanceState};
+use pteros::{Change, EndpointEvent as Event, InstanceState, Path};
 
 const PART: &str = "PTEROS_TEST_PART";
 const DOMAIN: &str = "PTEROS_TEST_DOMAIN";
@@ -21,9 +21,15 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Short, so that a crash is noticed within the test's patience.
 const LEASE: Duration = Duration::from_secs(2);
 
+/// Whose peers are reached by UDP: their end is told by lease alone.
 fn context(domain: u32, lease: Duration) -> Context {
+    open(domain, lease, false)
+}
+
+fn open(domain: u32, lease: Duration, linked: bool) -> Context {
     let mut options = ContextOptions::local(domain);
     options.lease = Some(lease);
+    options.shared_memory.on = linked;
     Context::with_options(options).unwrap()
 }
 
@@ -34,7 +40,7 @@ fn child() {
         return;
     };
     let domain = std::env::var(DOMAIN).unwrap().parse().unwrap();
-    let context = context(domain, LEASE);
+    let context = open(domain, LEASE, part.starts_with("linked"));
     let node = context.node("child").unwrap();
     let latched = QosProfile::default().transient_local();
     let publisher = node.create_publisher::<Text>("word", &latched).unwrap();
@@ -115,27 +121,8 @@ fn await_nodes(context: &Context, count: usize) {
 }
 
 #[test]
-fn a_killed_neighbour_is_missed_at_once() {
-    let context = context(195, PATIENCE);
-    let node = context.node("parent").unwrap();
-    let subscription = node.create_polled_subscription::<Text>("word", 10).unwrap();
-    let mut child = start("killed", 195);
-    assert!(subscription.wait_for_matched(1, PATIENCE));
-    await_nodes(&context, 2);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let killed = Instant::now();
-    await_nodes(&context, 1);
-    assert_eq!(subscription.matched_count(), 0);
-    assert!(killed.elapsed() < LEASE / 2, "noticed by its lease");
-}
-
-#[test]
 fn a_killed_process_is_noticed_by_its_lease_and_may_start_again_at_once() {
-    // Over the network: its end shows in nothing but silence.
-    let mut options = ContextOptions::local(190);
-    options.shared_memory = Some(false);
-    let context = Context::with_options(options).unwrap();
+    let context = context(190, PATIENCE);
     let node = context.node("parent").unwrap();
     let qos = QosProfile::default().transient_local();
     let subscription = node
@@ -170,6 +157,39 @@ fn a_killed_process_is_noticed_by_its_lease_and_may_start_again_at_once() {
         ends += usize::from(matches!(event, Event::Matched { change: -1, .. }));
     }
     assert_eq!(ends, 3);
+}
+
+#[test]
+fn a_killed_process_that_was_linked_is_missed_at_once_and_its_message_stays() {
+    let context = open(196, PATIENCE, true);
+    let node = context.node("parent").unwrap();
+    let qos = QosProfile::default().transient_local();
+    let subscription = node
+        .create_polled_subscription::<Text>("word", &qos)
+        .unwrap();
+    for round in 1..=2 {
+        let word = format!("linked {round}");
+        let mut child = start(&word, 196);
+        let sample = subscription.take_timeout(PATIENCE).expect("its word");
+        let peer = sample.info().publisher;
+        let linked = || context.path_to(peer).path == Path::SharedMemory;
+        let graph = context.graph();
+        assert!(
+            graph.wait_until(PATIENCE, linked),
+            "{:?}",
+            context.path_to(peer)
+        );
+        await_nodes(&context, 2);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let killed = Instant::now();
+        await_nodes(&context, 1);
+        let noticed = killed.elapsed();
+        assert!(noticed < LEASE / 2, "by its lease: {noticed:?}");
+        assert_eq!(subscription.matched_count(), 0);
+        assert_eq!(sample.data, word);
+    }
+    assert_eq!(context.link_counts().unwrap().links, 0);
 }
 
 #[test]
@@ -214,10 +234,10 @@ fn what_a_killed_process_wrote_has_no_writers_and_what_one_wrote_that_ends_is_go
     assert_eq!(next(), ("killed".into(), None));
     killed.kill().unwrap();
     killed.wait().unwrap();
-    let no_writers = Some(InstanceState::NoWriters);
-    assert_eq!(next(), ("killed".into(), no_writers));
     let mut ends = start("ends", 194);
     assert_eq!(next(), ("ends".into(), None));
+    let no_writers = Some(InstanceState::NoWriters);
+    assert_eq!(next(), ("killed".into(), no_writers));
     interrupt(&ends);
     assert_eq!(next(), ("ends".into(), Some(InstanceState::Disposed)));
     assert!(ends.wait().unwrap().success());

@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pteros::interfaces::std_msgs::msg::String as Text;
+use bytes::Bytes;
+use pteros::interfaces::std_msgs::msg::{String as Text, UInt8MultiArray};
 use pteros::prelude::*;
-use pteros::{EndpointEvent, Path, PolicyId};
+use pteros::{EndpointEvent, Path, PolicyId, PublishError, SubscriptionOptions};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -18,8 +19,15 @@ fn text(n: usize) -> Text {
 
 #[test]
 fn two_participants_of_one_host_hear_each_other_over_udp() {
-    let a = Context::with_options(ContextOptions::local(101)).unwrap();
-    let b = Context::with_options(ContextOptions::local(101)).unwrap();
+    let mut options = ContextOptions::local(101);
+    options.shared_memory.on = false;
+    let a = Context::with_options(options.clone()).unwrap();
+    let b = Context::with_options(options).unwrap();
+    let path = a.path_to(b.guid());
+    assert_eq!(
+        (path.path, path.reason.as_deref()),
+        (Path::Network, Some("switched off here"))
+    );
     let talker = a.node("talker").unwrap();
     let listener = b.node("listener").unwrap();
     let publisher = talker
@@ -175,4 +183,91 @@ fn timers_tick_and_large_messages_arrive_whole() {
     assert!(arrived, "the image never arrived");
     let got = subscription.take().expect("the image");
     assert!(*got == image, "the image arrived changed");
+}
+
+/// Two linked contexts, the first of which has a small pool, and a publisher and
+/// a raw subscription of 200 KB messages.
+fn with_a_small_pool(
+    domain: u32,
+    qos: &QosProfile,
+) -> (Context, Publisher<UInt8MultiArray>, Subscription<Bytes>) {
+    let mut options = ContextOptions::local(domain);
+    options.shared_memory.pool_bytes = 4 << 20;
+    let a = Context::with_options(options.clone()).unwrap();
+    let b = Context::with_options(options).unwrap();
+    let (talker, listener) = (a.node("talker").unwrap(), b.node("listener").unwrap());
+    let publisher = talker.create_publisher("bulk", qos).unwrap();
+    let ty = "std_msgs::msg::dds_::UInt8MultiArray_";
+    let subscription = listener
+        .create_raw_subscription("bulk", ty, None, SubscriptionOptions::new(qos.clone()))
+        .unwrap();
+    assert!(publisher.wait_for_matched(1, PATIENCE));
+    assert!(subscription.wait_for_matched(1, PATIENCE));
+    let linked = || a.path_to(b.guid()).path == Path::SharedMemory;
+    assert!(
+        a.graph().wait_until(PATIENCE, linked),
+        "{:?}",
+        a.path_to(b.guid())
+    );
+    (a, publisher, subscription)
+}
+
+fn bulk(n: u8) -> UInt8MultiArray {
+    UInt8MultiArray {
+        data: vec![n; 200_000],
+        ..UInt8MultiArray::default()
+    }
+}
+
+#[test]
+fn a_reliable_publisher_waits_for_shared_memory_and_then_says_which_limit_it_met() {
+    let qos = QosProfile::default().keep_last(100);
+    let (_context, publisher, subscription) = with_a_small_pool(107, &qos);
+    let mut accepted = 0;
+    let refused = loop {
+        match publisher.publish(&bulk(accepted)) {
+            Ok(()) => accepted += 1,
+            Err(error) => break error,
+        }
+        assert!(accepted < 50, "4 MiB hold no 10 MB");
+    };
+    let PublishError::NoSharedMemory { waited_ms, .. } = &refused else {
+        panic!("{refused}");
+    };
+    assert!(*waited_ms >= 99, "{waited_ms}");
+    let said = refused.to_string();
+    for word in ["/bulk", "4194304", "raise"] {
+        assert!(said.contains(word), "{said}");
+    }
+    // Whoever takes what waits makes room, and nothing of it is lost or wrong.
+    for n in 0..accepted {
+        let sample = subscription.take_timeout(PATIENCE).expect("the next one");
+        assert_eq!(sample[sample.len() - 1], n);
+        assert_eq!(sample.info().path, Path::SharedMemory);
+    }
+    assert!(publisher.wait_for_all_acked(PATIENCE));
+    publisher.publish(&bulk(accepted)).unwrap();
+    let sample = subscription.take_timeout(PATIENCE).expect("the last one");
+    assert_eq!(sample[sample.len() - 1], accepted);
+}
+
+#[test]
+fn a_best_effort_publisher_drops_and_counts_when_shared_memory_is_out() {
+    let qos = QosProfile::default().keep_last(100).best_effort();
+    let (context, publisher, subscription) = with_a_small_pool(108, &qos);
+    let mut held = Vec::new();
+    for n in 0..50 {
+        publisher.publish(&bulk(n)).unwrap();
+        held.extend(subscription.take_timeout(Duration::from_millis(1)));
+    }
+    while let Some(sample) = subscription.take_timeout(Duration::from_millis(100)) {
+        held.push(sample);
+    }
+    let counts = context.link_counts().unwrap();
+    let refused = counts.refused_share + counts.refused_exhausted + counts.refused_loans;
+    assert!(refused > 0 && held.len() < 50, "{counts:?}");
+    // Held samples stay what they were.
+    for sample in &held {
+        assert!(sample[20..].windows(2).all(|pair| pair[0] == pair[1]));
+    }
 }

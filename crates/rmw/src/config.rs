@@ -24,7 +24,6 @@ pub const VARIABLES: &[&str] = &[
     "ROS_SECURITY_ENABLE",
     "ROS_SECURITY_STRATEGY",
     "ROS_SECURITY_ENCLAVE_OVERRIDE",
-    "PTEROS_SHARED_MEMORY",
     "PTEROS_INTERFACES",
     "PTEROS_FRAGMENT_BYTES",
     "PTEROS_LOCAL_FRAGMENT_BYTES",
@@ -33,6 +32,7 @@ pub const VARIABLES: &[&str] = &[
     "PTEROS_STORE_DIR",
     "PTEROS_STORE_BYTES",
     "PTEROS_SPIN_US",
+    "PTEROS_SHARED_MEMORY",
     "ROS_HOME",
     "XDG_STATE_HOME",
     "HOME",
@@ -110,8 +110,6 @@ pub struct Config {
     /// `ROS_STATIC_PEERS`: host names or addresses, not yet resolved. Empty
     /// when the range does not use them.
     pub static_peers: Vec<String>,
-    /// `PTEROS_SHARED_MEMORY`: `on` or `off`.
-    pub shared_memory: Option<bool>,
     /// `PTEROS_INTERFACES`; empty means every usable one.
     pub interfaces: Vec<InterfaceChoice>,
     /// `PTEROS_FRAGMENT_BYTES`: the largest fragment sent to other hosts.
@@ -130,6 +128,9 @@ pub struct Config {
     pub store_bytes: Option<u64>,
     /// `PTEROS_SPIN_US`: how long threads poll before they sleep.
     pub spin: Option<Duration>,
+    /// `PTEROS_SHARED_MEMORY`, `on` or `off`: whether processes of this host meet
+    /// and are linked through it.
+    pub shared_memory: Option<bool>,
     /// `ROS_SECURITY_ENCLAVE_OVERRIDE`: the enclave, whatever the arguments
     /// say.
     pub enclave_override: Option<String>,
@@ -204,9 +205,6 @@ impl Config {
             config.refuse_security(&enable, given("ROS_SECURITY_STRATEGY"))?;
         }
         config.enclave_override = given("ROS_SECURITY_ENCLAVE_OVERRIDE").map(|g| g.value);
-        config.shared_memory = given("PTEROS_SHARED_MEMORY")
-            .map(|given| on_or_off(&given))
-            .transpose()?;
         if let Some(given) = given("PTEROS_INTERFACES") {
             config.interfaces = interfaces(&given)?;
         }
@@ -228,6 +226,9 @@ impl Config {
             .transpose()?;
         config.spin = given("PTEROS_SPIN_US")
             .map(|given| spin(&given))
+            .transpose()?;
+        config.shared_memory = given("PTEROS_SHARED_MEMORY")
+            .map(|given| on_or_off(&given))
             .transpose()?;
         Ok(config)
     }

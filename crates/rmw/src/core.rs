@@ -13,7 +13,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::{Mutex, RwLock};
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 use pteros_rtps::locator::{Locator, Reach};
-use pteros_rtps::outbox::Outbox;
+use pteros_rtps::outbox::{Datagram, Outbox};
 use pteros_rtps::participant::{Participant, ParticipantConfig};
 use pteros_rtps::time::{Duration, Instant};
 
@@ -26,9 +26,11 @@ use crate::flow::{Flow, FlowController};
 use crate::graph::{DISCOVERY_TOPIC, Graph};
 use crate::helper::Helper;
 use crate::limits::Limits;
+use crate::linking::Linking;
 use crate::neighbours::Neighbours;
 use crate::reader::ReaderEndpoint;
 use crate::ready::ReadyQueue;
+use crate::shared_memory::SharedMemoryOptions;
 use crate::waiters::Waiters;
 use crate::writer::WriterEndpoint;
 
@@ -47,8 +49,6 @@ pub struct CoreOptions {
     pub domain_id: u32,
     /// Stay on this host.
     pub local_only: bool,
-    /// Meet processes of this host and user through shared memory.
-    pub shared_memory: bool,
     /// No discovery at all.
     pub isolated: bool,
     /// Use the discovery group.
@@ -77,6 +77,8 @@ pub struct CoreOptions {
     /// How long the thread that drives polls before it sleeps, at most
     /// [`SPIN_MAX`](crate::spin::SPIN_MAX); zero is never.
     pub spin: Duration,
+    /// Links to processes of this host.
+    pub shared_memory: SharedMemoryOptions,
 }
 
 impl Default for CoreOptions {
@@ -84,7 +86,6 @@ impl Default for CoreOptions {
         Self {
             domain_id: 0,
             local_only: false,
-            shared_memory: true,
             isolated: false,
             multicast: true,
             static_peers: Vec::new(),
@@ -100,6 +101,7 @@ impl Default for CoreOptions {
             store: StoreOptions::default(),
             limits: Limits::default(),
             spin: Duration::ZERO,
+            shared_memory: SharedMemoryOptions::default(),
         }
     }
 }
@@ -157,6 +159,7 @@ pub struct Core {
     /// Never has work: for turns on nobody's behalf.
     pub(crate) no_queue: ReadyQueue,
     pub(crate) graph: Graph,
+    pub(crate) linking: Linking,
     pub(crate) counters: Counters,
     helper: Option<Helper>,
     turns: AtomicU64,
@@ -181,17 +184,26 @@ impl Core {
         let prefix = guid_prefix(env.unique());
         let plan = SocketPlan {
             domain_id: options.domain_id,
-            prefix,
-            shared_memory: options.shared_memory && !options.isolated,
             local_only: options.local_only,
             multicast: options.multicast && !options.isolated,
             interfaces: options.interfaces.clone(),
             buffer_bytes: options.buffer_bytes,
+            prefix,
+            shared_memory: SharedMemoryOptions {
+                on: options.shared_memory.on && !options.isolated,
+                ..options.shared_memory
+            },
         };
         let opened = env.open(&plan)?;
         for advice in &opened.advice {
             tracing::warn!("{advice}");
         }
+        if let Err(reason) = &opened.links
+            && plan.shared_memory.on
+        {
+            tracing::warn!("{reason}; processes of this host are reached by UDP");
+        }
+        let linking = Linking::new(opened.links);
         let config = ParticipantConfig {
             reach: Reach {
                 own: opened.own.clone(),
@@ -207,6 +219,7 @@ impl Core {
             posts_notices: opened.transport.board().is_some(),
             unposted_topics: vec![DISCOVERY_TOPIC.into()],
             limits: options.limits.of_participant(),
+            properties: vec![linking.property()],
             ..ParticipantConfig::new(prefix, options.domain_id)
         };
         let now = env.now();
@@ -228,6 +241,7 @@ impl Core {
             me: me.clone(),
             no_queue: ReadyQueue::new(|| {}),
             graph: Graph::new(prefix, options.enclave.clone()),
+            linking,
             counters: Counters::default(),
             helper,
             turns: AtomicU64::new(0),
@@ -347,6 +361,10 @@ impl Core {
         for datagram in outbox.iter() {
             let parts = datagram.parts.map(IoSlice::new);
             for locator in datagram.to {
+                if let Some(link) = locator.to_link() {
+                    self.send_by_link(link, &datagram);
+                    continue;
+                }
                 let sent = match code_point {
                     0 => self.transport.send(&parts, locator),
                     _ => self.transport.send_marked(&parts, locator, code_point),
@@ -360,6 +378,13 @@ impl Core {
                 };
                 counter.fetch_add(1, Ordering::Relaxed);
             }
+        }
+    }
+
+    fn send_by_link(&self, link: u32, datagram: &Datagram<'_>) {
+        let links = self.linking.get();
+        if let Some(Err(refused)) = links.map(|links| links.send(link, datagram)) {
+            tracing::trace!(%refused, link, "send");
         }
     }
 
@@ -397,7 +422,10 @@ impl Core {
             return false;
         };
         for _ in 0..rounds {
-            if self.turn_now(&mut state) == 0 {
+            let handled = self.turn_now(&mut state);
+            let rests = || self.linking.get().is_none_or(|links| links.before_sleep());
+            // Armed for the helper's sleep, until somebody's turn.
+            if handled == 0 && rests() {
                 break;
             }
         }

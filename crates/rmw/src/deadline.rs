@@ -30,6 +30,8 @@ pub enum Machine {
     Reader(EntityId),
     /// A user writer that is gone but for its last word.
     Departure(EntityId),
+    /// The links to peers of this host.
+    Links,
     /// A flow controller, by its place among the context's.
     Flow(usize),
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use bytes::Bytes;
 use pteros_rtps::fault;
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix};
 use pteros_rtps::reader::Reader;
@@ -17,6 +18,7 @@ use pteros_rtps::writer::Writer;
 use crate::core::Core;
 use crate::deadline::Machine;
 use crate::env::Received;
+use crate::links::Record;
 use crate::publish::transmit;
 use crate::reader::ReaderEndpoint;
 use crate::sample::{Item, Popped};
@@ -35,6 +37,8 @@ const RENEWALS_MAX: usize = 1024;
 /// What receiving needs, reused for every datagram.
 pub struct Inbox {
     pub(crate) buffer: Box<[u8]>,
+    /// A link's message, but for what stayed where it was.
+    pub(crate) head: Vec<u8>,
     readers: Vec<Arc<ReaderEndpoint>>,
     writers: Vec<Arc<WriterEndpoint>>,
     renewed: BTreeMap<GuidPrefix, Instant>,
@@ -44,6 +48,7 @@ impl Inbox {
     pub(crate) fn new() -> Self {
         Self {
             buffer: vec![0; DATAGRAM_BYTES_MAX].into_boxed_slice(),
+            head: Vec::new(),
             readers: Vec::new(),
             writers: Vec::new(),
             renewed: BTreeMap::new(),
@@ -60,6 +65,7 @@ impl Core {
             readers,
             writers,
             renewed,
+            ..
         } = inbox;
         let bytes = buffer.get(..received.len).unwrap_or_default();
         let Ok(message) = MessageReader::new(bytes, self.prefix) else {
@@ -80,20 +86,66 @@ impl Core {
                 if self.is_unheard_of(&source, &submessage) {
                     self.catch_up(now, source.prefix);
                 }
-                self.route(now, &source, &submessage, readers, writers);
+                self.route(now, &source, (&submessage, None), readers, writers);
                 if heard.replace(source.prefix) != Some(source.prefix) {
                     builtin |= self.renew(now, source.prefix, renewed);
                 }
             }
         }
+        self.serve_touched(now, readers, writers);
+        if builtin {
+            self.serve_participant(now);
+        }
+    }
+
+    /// Handles one message of a link: submessages between user endpoints of the
+    /// peer and ours, and nothing else. Never panics, whatever it holds. False if
+    /// something was for readers here and none of them knows its writer.
+    pub(crate) fn dispatch_record(&self, now: Instant, inbox: &mut Inbox, record: &Record) -> bool {
+        let Inbox {
+            head,
+            readers,
+            writers,
+            renewed,
+            ..
+        } = inbox;
+        let peer = GuidPrefix(record.peer);
+        let (head, tail) = head.split_at_checked(record.head_len).unwrap_or_default();
+        let body = record.body.as_deref().unwrap_or_default();
+        let Ok(message) = MessageReader::in_parts(head, body, tail, self.prefix) else {
+            self.counters.malformed.fetch_add(1, Ordering::Relaxed);
+            return true;
+        };
+        let mut is_known = true;
+        for (source, submessage) in message {
+            let is_user = !submessage.writer().is_some_and(EntityId::is_builtin);
+            if is_user && source.prefix == peer {
+                if self.is_unheard_of(&source, &submessage) {
+                    self.catch_up(now, peer);
+                }
+                let submessage = (&submessage, record.body.as_ref());
+                is_known &= self.route(now, &source, submessage, readers, writers);
+            }
+        }
+        let renewed = self.renew(now, peer, renewed);
+        self.serve_touched(now, readers, writers);
+        if renewed {
+            self.serve_participant(now);
+        }
+        is_known
+    }
+
+    fn serve_touched(
+        &self,
+        now: Instant,
+        readers: &mut Vec<Arc<ReaderEndpoint>>,
+        writers: &mut Vec<Arc<WriterEndpoint>>,
+    ) {
         for reader in readers.drain(..) {
             self.serve_reader(now, &reader);
         }
         for writer in writers.drain(..) {
             self.serve_writer(now, &writer);
-        }
-        if builtin {
-            self.serve_participant(now);
         }
     }
 
@@ -127,25 +179,27 @@ impl Core {
         true
     }
 
-    /// Hands a submessage of a user endpoint to the machines it is for.
+    /// Hands a submessage of a user endpoint to the machines it is for. False if
+    /// it is for readers and none of them knows its writer.
     fn route(
         &self,
         now: Instant,
         source: &Source,
-        submessage: &Submessage<'_>,
+        (submessage, shared): (&Submessage<'_>, Option<&Bytes>),
         readers: &mut Vec<Arc<ReaderEndpoint>>,
         writers: &mut Vec<Arc<WriterEndpoint>>,
-    ) {
+    ) -> bool {
+        let mut is_known = true;
         let mut to_readers =
             |reader: EntityId, writer: EntityId, f: &mut dyn FnMut(&mut Reader)| {
-                self.to_readers(source.prefix.with(writer), reader, readers, f);
+                is_known = self.to_readers(source.prefix.with(writer), reader, readers, f);
             };
         let mut to_writer = |writer: EntityId, f: &mut dyn FnMut(&mut Writer)| {
             self.to_writer(writer, writers, f);
         };
         match submessage {
             Submessage::Data(data) => to_readers(data.reader, data.writer, &mut |machine| {
-                machine.handle_data(now, source, data);
+                machine.handle_shared_data(now, source, data, shared);
             }),
             Submessage::DataFrag(data) => to_readers(data.reader, data.writer, &mut |machine| {
                 machine.handle_data_frag(now, source, data);
@@ -169,6 +223,7 @@ impl Core {
             }),
             _ => {}
         }
+        is_known
     }
 
     fn to_readers(
@@ -177,10 +232,10 @@ impl Core {
         reader: EntityId,
         touched: &mut Vec<Arc<ReaderEndpoint>>,
         f: &mut dyn FnMut(&mut Reader),
-    ) {
+    ) -> bool {
         let table = self.table.read();
         let Some(matched) = table.readers_of.get(&writer) else {
-            return;
+            return false;
         };
         for endpoint in matched {
             if reader != EntityId::UNKNOWN && reader != endpoint.data.guid.entity {
@@ -191,6 +246,7 @@ impl Core {
                 touched.push(endpoint.clone());
             }
         }
+        true
     }
 
     fn to_writer(

@@ -17,6 +17,8 @@ use pteros_rtps::time::{Duration, Instant};
 use crate::core::Core;
 use crate::deadline::Machine;
 use crate::dispatch::Inbox;
+use crate::env::Received;
+use crate::links::Links;
 use crate::ready::ReadyQueue;
 use crate::spin::Spin;
 use crate::waiters::Waiting;
@@ -24,6 +26,10 @@ use crate::waiters::Waiting;
 /// Datagrams handled between two looks at the ready queue. Enough to empty a
 /// burst of fragments in one go, few enough that a callback never waits long.
 const DATAGRAMS_PER_TURN: usize = 64;
+
+/// Messages of links handled before a datagram that came after them: more than
+/// a ring holds.
+const OVERTAKEN_MAX: usize = 8_192;
 
 /// While there is always work, the sockets are looked at this often. A system
 /// call per millisecond costs a thousandth of it.
@@ -143,6 +149,7 @@ impl Core {
             state.looked_at = now;
         } else if until <= now {
             self.transport.wait(Some(Duration::ZERO));
+            self.wake_links();
             state.looked_at = now;
         } else {
             self.look(state, now);
@@ -163,6 +170,7 @@ impl Core {
     /// how many datagrams were handled.
     pub fn turn_now(&self, state: &mut DriverState) -> usize {
         self.transport.wait(Some(Duration::ZERO));
+        self.wake_links();
         let now = self.env.now();
         state.looked_at = now;
         self.fire_deadlines(now);
@@ -184,6 +192,7 @@ impl Core {
         let mut now = from;
         while now < end {
             self.transport.wait(Some(Duration::ZERO));
+            self.wake_links();
             state.looked_at = now;
             let handled = self.receive(state, now, queue);
             now = self.env.now();
@@ -206,6 +215,7 @@ impl Core {
         if now.since(state.looked_at) >= LOOK_PERIOD {
             state.looked_at = now;
             self.transport.wait(Some(Duration::ZERO));
+            self.wake_links();
         }
     }
 
@@ -233,7 +243,7 @@ impl Core {
             .store(wake_at.as_nanos(), Ordering::SeqCst);
         fence(Ordering::SeqCst);
         let wake_at = wake_at.min(self.deadlines.next());
-        let sleeps = wake_at > now && queue.may_sleep_in_sockets();
+        let sleeps = wake_at > now && self.links_rest() && queue.may_sleep_in_sockets();
         if sleeps {
             if state.slept_long {
                 self.rest_in_turn();
@@ -242,8 +252,23 @@ impl Core {
             self.transport.wait(timeout);
             queue.awake();
         }
+        self.wake_links();
         self.sleeping_until.store(0, Ordering::SeqCst);
         sleeps
+    }
+
+    /// Whether nothing waits in a link: from here on peers wake us.
+    fn links_rest(&self) -> bool {
+        self.linking.get().is_none_or(|links| links.before_sleep())
+    }
+
+    fn wake_links(&self) {
+        if let Some(links) = self.linking.get() {
+            links.awake();
+            if links.is_due() {
+                self.turn_links(self.env.now());
+            }
+        }
     }
 
     fn receive(&self, state: &mut DriverState, now: Instant, queue: &ReadyQueue) -> usize {
@@ -255,7 +280,7 @@ impl Core {
         }
         let mut looked_for_ends = false;
         while handled < DATAGRAMS_PER_TURN {
-            let Some(received) = self.transport.receive(&mut state.inbox.buffer) else {
+            if !self.receive_one(state, now, handled) {
                 if self.have_neighbours_ended() && !looked_for_ends {
                     // What they sent before is received first.
                     self.transport.wait(Some(Duration::ZERO));
@@ -263,8 +288,7 @@ impl Core {
                     continue;
                 }
                 break;
-            };
-            self.dispatch(now, &mut state.inbox, received);
+            }
             handled += 1;
             // Work for user code goes first; what is left waits in the socket.
             if !queue.is_empty() {
@@ -276,6 +300,76 @@ impl Core {
             self.note_progress();
         }
         handled
+    }
+
+    /// Handles one message, of a link or a socket; false when none is there.
+    fn receive_one(&self, state: &mut DriverState, now: Instant, handled: usize) -> bool {
+        let Some(links) = self.linking.get() else {
+            return self.receive_datagram(state, now);
+        };
+        let is_young = self.linking.is_young(now);
+        if is_young {
+            self.transport.wait(Some(Duration::ZERO));
+        }
+        // A link that never ends must not hide the sockets.
+        let sockets_first = is_young || handled % 8 == 7;
+        if sockets_first && self.receive_datagram(state, now) {
+            return true;
+        }
+        self.receive_record(links, state, now, &mut None)
+            || (!sockets_first && self.receive_datagram(state, now))
+    }
+
+    fn receive_datagram(&self, state: &mut DriverState, now: Instant) -> bool {
+        let mut pending = self.transport.receive(&mut state.inbox.buffer);
+        if pending.is_none() {
+            return false;
+        }
+        if let Some(links) = self.linking.get() {
+            // What was sent by a link before comes before: the last samples of a
+            // writer before word of its end.
+            let mut budget = OVERTAKEN_MAX;
+            while budget > 0 && self.receive_record(links, state, now, &mut pending) {
+                budget -= 1;
+            }
+        }
+        if let Some(received) = pending {
+            self.dispatch(now, &mut state.inbox, received);
+        }
+        true
+    }
+
+    /// Handles one message of a link. If it is of a writer that no reader knows,
+    /// word of that one waits in a socket, or is the `pending` datagram: those
+    /// go first then.
+    fn receive_record(
+        &self,
+        links: &dyn Links,
+        state: &mut DriverState,
+        now: Instant,
+        pending: &mut Option<Received>,
+    ) -> bool {
+        let Some(record) = links.receive(&mut state.inbox.head) else {
+            return false;
+        };
+        if self.dispatch_record(now, &mut state.inbox, &record) {
+            return true;
+        }
+        let mut handled = 0;
+        while handled < DATAGRAMS_PER_TURN {
+            if handled == 0 {
+                self.transport.wait(Some(Duration::ZERO));
+            }
+            let next = pending.take();
+            let next = next.or_else(|| self.transport.receive(&mut state.inbox.buffer));
+            let Some(received) = next else { break };
+            self.dispatch(now, &mut state.inbox, received);
+            handled += 1;
+        }
+        if handled > 0 {
+            self.dispatch_record(now, &mut state.inbox, &record);
+        }
+        true
     }
 
     fn fire_deadlines(&self, now: Instant) {
@@ -308,6 +402,7 @@ impl Core {
                 self.participant.lock().handle_timeout(clock);
                 self.serve_participant(now);
             }
+            Machine::Links => self.turn_links(now),
             Machine::Graph => self.announce_graph(now),
             Machine::Neighbours => self.turn_neighbours(now),
             Machine::Writer(id) => {

@@ -8,6 +8,7 @@ use std::io;
 use std::io::IoSlice;
 use std::net::Ipv4Addr;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 use pteros_rtps::id::GuidPrefix;
 use pteros_shm::Board;
@@ -18,6 +19,8 @@ pub use pteros_rtps::time::{Duration, Instant, Timestamp};
 pub use crate::udp::SystemEnv;
 
 use crate::error::OpenError;
+use crate::links::Links;
+use crate::shared_memory::SharedMemoryOptions;
 use crate::store::{OnLoss, Store, StoreError, StoreSpec, StoredSample};
 
 /// Clock, seed and network of one process. Thread-safe; calls never block
@@ -63,10 +66,6 @@ pub trait Env: Send + Sync + 'static {
 pub struct SocketPlan {
     /// ROS_DOMAIN_ID, 0 to 232.
     pub domain_id: u32,
-    /// Who they are for.
-    pub prefix: GuidPrefix,
-    /// Whether processes of this host may be met through shared memory.
-    pub shared_memory: bool,
     /// Whether to stay on this host: sockets are bound to 127.0.0.1.
     pub local_only: bool,
     /// Whether to join the discovery group on every usable interface.
@@ -75,6 +74,10 @@ pub struct SocketPlan {
     pub interfaces: Vec<String>,
     /// Wanted kernel buffers in bytes, receive and send.
     pub buffer_bytes: (usize, usize),
+    /// Whose sockets they are; links are named by it.
+    pub prefix: GuidPrefix,
+    /// Whether and how to link with processes of this host.
+    pub shared_memory: SharedMemoryOptions,
 }
 
 /// What opening gave.
@@ -91,6 +94,8 @@ pub struct Opened {
     pub multicast: Option<Locator>,
     /// What the operator should know: clamped buffers and the like.
     pub advice: Vec<String>,
+    /// Links to processes of this host, or why there are none.
+    pub links: Result<Arc<dyn Links>, String>,
 }
 
 /// One datagram that arrived.

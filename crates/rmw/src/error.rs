@@ -213,6 +213,17 @@ pub enum PublishError {
         /// The limit in bytes.
         max: usize,
     },
+    /// No shared memory was left for a subscription of another process within
+    /// `max_blocking_time`, or the message is larger than any of it.
+    #[error("topic \"{topic}\": {reason} (waited {waited_ms} ms)")]
+    NoSharedMemory {
+        /// The topic.
+        topic: String,
+        /// The pool, its limit and the way out.
+        reason: crate::links::Exhausted,
+        /// How long the call waited, milliseconds.
+        waited_ms: u64,
+    },
     /// A bounded string or sequence is too long, or a dynamic message is of
     /// another type than its publisher.
     #[error("topic \"{topic}\": {reason}")]

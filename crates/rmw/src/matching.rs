@@ -22,6 +22,7 @@ use crate::deadline::Machine;
 use crate::durable;
 use crate::error::{EndpointError, GroupError};
 use crate::flow::{FlowController, Place};
+use crate::graph::DISCOVERY_TOPIC;
 use crate::instance::{Keying, Lifecycle};
 use crate::limits::Limits;
 use crate::local::has_manual_lease;
@@ -312,7 +313,13 @@ impl Core {
                 remote,
                 route,
                 vendor,
-            } => self.apply_match(now, local, &remote, route, vendor),
+            } => {
+                // The graph's own matches with all; for them alone no link pays.
+                if remote.topic != DISCOVERY_TOPIC {
+                    self.seek_link(now, remote.guid.prefix, vendor);
+                }
+                self.apply_match(now, local, &remote, route, vendor);
+            }
             ParticipantEvent::Unmatched { local, remote } => self.apply_unmatch(now, local, remote),
             ParticipantEvent::IncompatibleQos {
                 local,
@@ -342,18 +349,17 @@ impl Core {
             ParticipantEvent::EndpointChanged { remote, route } => {
                 self.apply_route(&remote, &route);
             }
-            ParticipantEvent::ParticipantLost {
-                prefix,
-                reason: LostReason::BeganAnew,
-            } => {
-                for reader in self.table.read().readers.values() {
-                    reader.machine.lock().forget_participant(prefix);
-                    reader.forget_participant(prefix);
+            ParticipantEvent::ParticipantLost { prefix, reason } => {
+                self.end_link(prefix);
+                if reason == LostReason::BeganAnew {
+                    for reader in self.table.read().readers.values() {
+                        reader.machine.lock().forget_participant(prefix);
+                        reader.forget_participant(prefix);
+                    }
                 }
             }
-            ParticipantEvent::ParticipantDiscovered(_)
-            | ParticipantEvent::ParticipantChanged(_)
-            | ParticipantEvent::ParticipantLost { .. }
+            ParticipantEvent::ParticipantDiscovered(data) => self.use_link(data.prefix),
+            ParticipantEvent::ParticipantChanged(_)
             | ParticipantEvent::EndpointDiscovered(_)
             | ParticipantEvent::EndpointLost(_)
             | ParticipantEvent::TypesLearned => {}
@@ -381,6 +387,7 @@ impl Core {
             let mut state = writer.state.lock();
             writer.supply(&mut state);
             state.machine.match_reader(now, proxy);
+            writer.note_links(&state.machine);
             drop(state);
             writer.note_remote(1);
             self.serve_writer(now, &writer);
@@ -412,7 +419,10 @@ impl Core {
 
     fn apply_unmatch(&self, now: Instant, local: Guid, remote: Guid) {
         if let Some(writer) = self.writer(local.entity) {
-            writer.state.lock().machine.unmatch_reader(remote);
+            let mut state = writer.state.lock();
+            state.machine.unmatch_reader(remote);
+            writer.note_links(&state.machine);
+            drop(state);
             writer.note_remote(-1);
             self.serve_writer(now, &writer);
             writer.events.note_matched(remote, -1);
@@ -463,6 +473,7 @@ impl Core {
             for writer in writers {
                 let mut state = writer.state.lock();
                 state.machine.update_route(remote.guid, route.clone());
+                writer.note_links(&state.machine);
                 if writer.data.topic == remote.topic {
                     let filter = writer.filter_of(remote);
                     state.machine.set_content_filter(remote.guid, filter);

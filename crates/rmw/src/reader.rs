@@ -528,7 +528,10 @@ impl ReaderEndpoint {
             reception: wall,
             sequence: change.sequence.0,
             publisher: change.writer,
-            path: Path::Network,
+            path: match change.by_link {
+                true => Path::SharedMemory,
+                false => Path::Network,
+            },
         };
         let mut instance = None;
         match &self.key {

@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pteros_net::{Events, Interface, Poller, Timer, UdpSocket, Waker, interfaces, shutdown_signal};
@@ -18,6 +19,8 @@ use crate::env::{
     Env, GROUP, Opened, Received, SocketPlan, Transport, multicast_port, unicast_port,
 };
 use crate::error::OpenError;
+use crate::links::Links;
+use crate::shared_memory::SharedMemory;
 use crate::store::{OnLoss, Store, StoreError, StoreSpec, StoredSample};
 
 /// Highest participant index tried, as in other stacks; of domain 232 only the
@@ -46,6 +49,23 @@ impl SystemEnv {
         Self {
             start: std::time::Instant::now(),
         }
+    }
+}
+
+impl SystemEnv {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the door through which chance enters"
+    )]
+    fn open_links(
+        &self,
+        plan: &SocketPlan,
+        transport: &mut UdpTransport,
+    ) -> Result<Arc<dyn Links>, String> {
+        let seed = fastrand::Rng::new().u64(..);
+        let links = SharedMemory::open(plan.prefix, &plan.shared_memory, seed)?;
+        transport.watch(&links).map_err(|e| e.to_string())?;
+        Ok(links)
     }
 }
 
@@ -102,7 +122,8 @@ impl Env for SystemEnv {
         let own = own_addresses(&usable);
         let unicast_locators = announced(plan, &own, port);
         let mut transport = UdpTransport::new(unicast, multicast)?;
-        if plan.shared_memory {
+        let links = self.open_links(plan, &mut transport);
+        if plan.shared_memory.on {
             match transport.open_board(plan) {
                 Ok(()) => {}
                 Err(error) => advice.push(format!(
@@ -121,6 +142,7 @@ impl Env for SystemEnv {
             own,
             multicast: group,
             advice,
+            links,
         })
     }
 
@@ -261,7 +283,9 @@ const MULTICAST: u64 = 1;
 const WAKER: u64 = 2;
 const SHUTDOWN: u64 = 3;
 const ALARM: u64 = 4;
-const BOARD: u64 = 5;
+const BOARD: u64 = 7;
+const LINKS: u64 = 5;
+const DOORBELL: u64 = 6;
 
 thread_local! {
     /// Where a waiting thread is told what woke it.
@@ -328,6 +352,8 @@ struct UdpTransport {
     alarm: Alarm,
     board: Option<Board>,
     board_stirs: AtomicBool,
+    /// Told when one of its descriptors is ready.
+    links: Option<Arc<SharedMemory>>,
     /// A shutdown signal came; its descriptor, readable for good, has left
     /// the set.
     shut_down: AtomicBool,
@@ -375,6 +401,7 @@ impl UdpTransport {
             alarm,
             board: None,
             board_stirs: AtomicBool::new(false),
+            links: None,
             shut_down: AtomicBool::new(false),
         })
     }
@@ -385,6 +412,14 @@ impl UdpTransport {
         let added = self.poller.add(board.descriptor(), BOARD);
         added.map_err(ShmError::Open)?;
         self.board = Some(board);
+        Ok(())
+    }
+
+    /// Wakes up for links as well.
+    fn watch(&mut self, links: &Arc<SharedMemory>) -> io::Result<()> {
+        self.poller.add(links.descriptor(), LINKS)?;
+        self.poller.add_edge(links.doorbell(), DOORBELL)?;
+        self.links = Some(links.clone());
         Ok(())
     }
 
@@ -492,6 +527,8 @@ impl Transport for UdpTransport {
                     }
                     ALARM => self.alarm.rang(),
                     BOARD => self.board_stirs.store(true, Ordering::Relaxed),
+                    LINKS => self.links.iter().for_each(|links| links.note_readable()),
+                    DOORBELL => self.links.iter().for_each(|links| links.note_rung()),
                     _ => self.note_shutdown(),
                 }
             }

@@ -26,6 +26,7 @@ use crate::event::{EndpointEvent, Events};
 use crate::flow::Place;
 use crate::instance::{KeyHash, KeyReader, Keying, Lifecycle, Registry};
 use crate::latch::Latch;
+use crate::links::Chunk;
 use crate::local::LocalRoute;
 use crate::publisher_group::PublisherGroup;
 use crate::sample::{Body, Item, SharedValue};
@@ -42,6 +43,11 @@ pub trait Outgoing {
 
     /// The message as CDR with its encapsulation header.
     fn serialized(&mut self) -> Bytes;
+
+    /// Memory to write the CDR into, should it be asked for: of just its size,
+    /// and shared with readers of other processes. What makes no use of it is
+    /// copied for them.
+    fn offer_memory(&mut self, _memory: Chunk) {}
 
     /// The serialized size in bytes, counted without serializing, once.
     fn serialized_len(&mut self) -> usize;
@@ -102,6 +108,8 @@ pub struct WriterEndpoint {
     pub(crate) has_own_rank: bool,
     pub(crate) state: Mutex<WriterState>,
     remote: AtomicUsize,
+    /// Those of them that are reached by shared memory.
+    linked: AtomicUsize,
     /// The publisher that it shares with others.
     pub(crate) group: Option<Arc<PublisherGroup>>,
     /// What its messages are made of, for its readers' filters.
@@ -167,6 +175,7 @@ impl WriterEndpoint {
                 delivered_locally: 0,
             }),
             remote: AtomicUsize::new(0),
+            linked: AtomicUsize::new(0),
             group,
             ty: FilterableType::default(),
             events,
@@ -200,6 +209,17 @@ impl WriterEndpoint {
     /// Readers of other processes matched now.
     pub fn remote_count(&self) -> usize {
         self.remote.load(Ordering::Acquire)
+    }
+
+    /// Readers of other processes reached by shared memory now.
+    pub fn linked_count(&self) -> usize {
+        self.linked.load(Ordering::Relaxed)
+    }
+
+    /// Brings that up to date.
+    pub(crate) fn note_links(&self, machine: &Writer) {
+        // Relaxed: whoever publishes meanwhile is right either way.
+        self.linked.store(machine.linked_count(), Ordering::Relaxed);
     }
 
     /// The counters.

@@ -53,6 +53,8 @@ pub struct CacheChange {
     pub sequence: SequenceNumber,
     /// When the writer says it was written.
     pub source_timestamp: Option<Timestamp>,
+    /// Whether it came by a link of shared memory.
+    pub by_link: bool,
     /// The serialized sample with its encapsulation header; for endings of
     /// instances the serialized key, or nothing.
     pub payload: Bytes,
@@ -94,6 +96,7 @@ impl CacheChange {
             writer,
             sequence: last,
             source_timestamp: None,
+            by_link: false,
             payload: Bytes::new(),
             key_hash: None,
             key_only: false,

@@ -27,6 +27,8 @@ pub struct Source {
     pub timestamp: Option<Timestamp>,
     /// Whom it is for: us, or UNKNOWN for everybody.
     pub destination: GuidPrefix,
+    /// Whether it came by a link of shared memory.
+    pub by_link: bool,
     /// Where answers should go instead of the announced locators, if the
     /// sender said so: the first UDPv4 locators of INFO_REPLY.
     pub reply_unicast: Option<Locator>,
@@ -43,6 +45,7 @@ impl Source {
             vendor: header.vendor,
             timestamp: None,
             destination: GuidPrefix::UNKNOWN,
+            by_link: false,
             reply_unicast: None,
             reply_multicast: None,
         }
@@ -100,6 +103,7 @@ impl<'a> MessageReader<'a> {
     ) -> Result<Self, WireError> {
         let mut reader = Self::new(head, own)?;
         reader.outside = Outside { body, tail };
+        reader.source.by_link = true;
         Ok(reader)
     }
 

@@ -112,6 +112,7 @@ mod tests {
             writer: Guid::UNKNOWN,
             sequence: SequenceNumber(sequence),
             source_timestamp: None,
+            by_link: false,
             payload: Bytes::from_static(&[0; 10]),
             key_only: false,
             key_hash: None,

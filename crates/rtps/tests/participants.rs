@@ -9,7 +9,7 @@ use std::sync::Arc;
 use domain::{Domain, GROUP, address, config, endpoint, prefix};
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix};
-use pteros_rtps::locator::Locator;
+use pteros_rtps::locator::{Locator, Route};
 use pteros_rtps::outbox::Outbox;
 use pteros_rtps::participant::{LostReason, ParticipantEvent};
 use pteros_rtps::qos::{Durability, EndpointQos, Liveliness, PolicyId, Reliability};
@@ -268,6 +268,65 @@ fn who_only_forgot_us_is_served_again_and_not_lost() {
     domain.run_for(secs(8));
     assert_eq!(domain.matches(1), [(reader, writer)]);
     assert!(losses(&domain, 0).is_empty());
+}
+
+#[test]
+fn a_link_is_the_way_to_all_endpoints_of_a_peer_until_it_ends() {
+    let mut domain = Domain::met(2);
+    let writers = [
+        domain.add_writer(1, "rt/a", EndpointQos::default()),
+        domain.add_writer(1, "rt/b", EndpointQos::default()),
+    ];
+    domain.run_for(millis(100));
+    let link = Locator::shared_memory(7, prefix(1, 0));
+    let told = |domain: &mut Domain, link| {
+        let machine = &mut domain.nodes[0].machine;
+        machine.set_link(prefix(1, 0), link);
+        let mut routes = Vec::new();
+        while let Some(event) = machine.poll_event() {
+            let ParticipantEvent::EndpointChanged { remote, route } = event else {
+                panic!("{event:?}");
+            };
+            routes.push((remote.guid, route));
+        }
+        routes
+    };
+    let by_link = told(&mut domain, Some(link));
+    assert_eq!(by_link, writers.map(|w| (w, Route::by_link(link))));
+    assert!(told(&mut domain, Some(link)).is_empty(), "no news");
+    // Who is met later goes the same way; discovery goes where it went.
+    let late = domain.add_writer(1, "rt/c", EndpointQos::default());
+    domain.add_reader(0, "rt/c", EndpointQos::default());
+    domain.run_for(millis(100));
+    let routes = domain.nodes[0]
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            ParticipantEvent::Matched { remote, route, .. } if remote.guid == late => Some(route),
+            _ => None,
+        });
+    assert_eq!(routes.collect::<Vec<_>>(), [&Route::by_link(link)]);
+    let by_socket = told(&mut domain, None);
+    assert_eq!(by_socket.len(), 3);
+    assert!(by_socket.iter().all(|(_, route)| !route.is_shared_memory()));
+}
+
+#[test]
+fn a_peer_whose_link_ended_is_lost_within_a_tenth_of_a_second_unless_it_answers() {
+    for dead in [false, true] {
+        let mut domain = Domain::met(2);
+        domain.add_writer(0, "rt/a", EndpointQos::default());
+        domain.add_reader(1, "rt/a", EndpointQos::default());
+        domain.run_for(secs(2));
+        domain.nodes[0].dead = dead;
+        let now = domain.now;
+        domain.nodes[1].machine.doubt_life(now, prefix(0, 0));
+        domain.run_for(millis(110));
+        let expected: &[LostReason] = if dead { &[LostReason::LinkEnded] } else { &[] };
+        assert_eq!(losses(&domain, 1), expected);
+        domain.run_for(secs(15));
+        assert_eq!(losses(&domain, 1), expected);
+    }
 }
 
 #[test]

@@ -72,6 +72,7 @@ impl World {
         self.script.lock().healed = true;
         let mut network = self.network();
         network.full = 0;
+        network.link_faults = 0;
         for link in network.links_mut() {
             *link = crate::link::Link::perfect(300_000);
         }

@@ -9,10 +9,12 @@ use pteros_rmw::env::{
     Env, GROUP, Opened, Received, SocketPlan, Transport, multicast_port, unicast_port,
 };
 use pteros_rmw::error::OpenError;
+use pteros_rmw::links::Links;
 use pteros_rtps::locator::{Locator, OwnAddress};
 use pteros_rtps::time::{Duration, Instant, Timestamp};
 
 use crate::link::Socket;
+use crate::shared::SimLinks;
 use crate::world::World;
 
 /// The wall clock's start: some day in 2026.
@@ -30,6 +32,19 @@ pub struct SimEnv {
     pub unique: [u8; 10],
     /// Bytes of its receive buffer.
     pub buffer_bytes: usize,
+}
+
+impl SimEnv {
+    fn links(&self, plan: &SocketPlan, number: usize) -> Result<Arc<dyn Links>, String> {
+        if !plan.shared_memory.on {
+            return Err("switched off here".into());
+        }
+        Ok(Arc::new(SimLinks {
+            world: self.world.clone(),
+            number,
+            host: self.host,
+        }))
+    }
 }
 
 impl Env for SimEnv {
@@ -67,7 +82,9 @@ impl Env for SimEnv {
             return Err(no_port);
         };
         let address = address(index);
-        let socket = Socket::new(self.place, address, self.buffer_bytes, plan.multicast);
+        let mut socket = Socket::new(self.place, address, self.buffer_bytes, plan.multicast);
+        socket.shared.name = plan.prefix.0;
+        socket.shared.host = self.host;
         let number = network.open(socket);
         drop(network);
         let group = Locator::udp_v4(GROUP.octets(), multicast_port(plan.domain_id));
@@ -85,6 +102,7 @@ impl Env for SimEnv {
             }],
             multicast: plan.multicast.then_some(group),
             advice: Vec::new(),
+            links: self.links(plan, number),
         })
     }
 

@@ -24,6 +24,7 @@ mod reduce;
 mod run;
 pub mod scenario;
 mod script;
+mod shared;
 mod trace;
 mod world;
 

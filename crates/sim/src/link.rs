@@ -2,13 +2,15 @@
 //! reordering, clogs, cuts in single directions, small MTUs, corrupted bytes,
 //! full sockets. Datagrams in flight are ordered by time and a random tie.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use bytes::Bytes;
 use fastrand::Rng;
+use pteros_rmw::links::LinkEvent;
 use pteros_rtps::locator::Locator;
 
+use crate::shared::{LinkSide, Sent};
 use crate::trace::Trace;
 
 /// How one direction between two processes behaves. Chances are in 1/10000.
@@ -52,15 +54,52 @@ impl Link {
     }
 }
 
-/// One datagram under way, ordered by arrival.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// Something under way, ordered by arrival.
+#[derive(Debug)]
 struct Flight {
     at: u64,
     tie: u64,
     serial: u64,
     to: usize,
     from: Locator,
-    bytes: Bytes,
+    cargo: Cargo,
+}
+
+/// What is under way.
+#[derive(Debug)]
+pub enum Cargo {
+    /// A datagram.
+    Datagram(Bytes),
+    /// A message of a link.
+    Record(Sent),
+    /// Word of a link.
+    News(LinkEvent),
+}
+
+impl Flight {
+    fn order(&self) -> (u64, u64, u64) {
+        (self.at, self.tie, self.serial)
+    }
+}
+
+impl PartialEq for Flight {
+    fn eq(&self, other: &Self) -> bool {
+        self.order() == other.order()
+    }
+}
+
+impl Eq for Flight {}
+
+impl PartialOrd for Flight {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Flight {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.order().cmp(&other.order())
+    }
 }
 
 /// A process's sockets, as one: unicast and group.
@@ -81,6 +120,8 @@ pub struct Socket {
     pub open: bool,
     /// Ends a wait.
     pub woken: bool,
+    /// Links of shared memory.
+    pub shared: LinkSide,
 }
 
 /// Counts of the network over a run.
@@ -94,6 +135,8 @@ pub struct Traffic {
     pub delivered: u64,
     /// Datagrams lost on the way, cut, oversized, to nobody, or overflowing.
     pub lost: u64,
+    /// Messages sent by links.
+    pub records: u64,
 }
 
 /// See the module's description.
@@ -109,6 +152,10 @@ pub struct Network {
     links: Vec<Link>,
     /// Chance in 1/10000 that a send finds its socket full.
     pub full: u32,
+    /// Chance in 1/10000 that something happens to a link.
+    pub link_faults: u32,
+    /// Numbers of links given out.
+    pub links_made: u32,
     /// What arrives at one instant comes in the order in which it was sent.
     pub in_order: bool,
     /// What happened.
@@ -142,6 +189,8 @@ impl Network {
             places,
             links: vec![Link::perfect(100_000); places * places],
             full: 0,
+            link_faults: 0,
+            links_made: 0,
             in_order: false,
             trace,
             traffic: Traffic::default(),
@@ -177,7 +226,8 @@ impl Network {
     }
 
     /// Closes a socket: its process is dead or has said goodbye.
-    pub fn close(&mut self, number: usize) {
+    pub fn close(&mut self, now: u64, number: usize) {
+        self.end_links(now, number);
         let socket = &mut self.sockets[number];
         socket.open = false;
         socket.inbox.clear();
@@ -285,9 +335,28 @@ impl Network {
             serial: self.serial,
             to,
             from,
-            bytes,
+            cargo: Cargo::Datagram(bytes),
         };
         self.in_flight.push(Reverse(flight));
+    }
+
+    /// Sends what belongs to links, which keep their order.
+    pub fn push_cargo(&mut self, at: u64, to: usize, cargo: Cargo) {
+        self.serial += 1;
+        let flight = Flight {
+            at,
+            tie: 0,
+            serial: self.serial,
+            to,
+            from: self.sockets[to].address,
+            cargo,
+        };
+        self.in_flight.push(Reverse(flight));
+    }
+
+    /// Whether something happens to a link now.
+    pub fn link_fault(&mut self) -> bool {
+        self.link_faults > 0 && self.random.u32(0..10_000) < self.link_faults
     }
 
     /// Moves the next datagram into its inbox; returns the socket.
@@ -298,20 +367,28 @@ impl Network {
             self.traffic.lost += 1;
             return None;
         }
-        if socket.inbox_bytes + flight.bytes.len() > socket.buffer_bytes {
+        let bytes = match flight.cargo {
+            Cargo::Datagram(bytes) => bytes,
+            of_link => {
+                self.trace.number(now ^ flight.to as u64);
+                socket.shared.arrive(of_link);
+                return Some(flight.to);
+            }
+        };
+        if socket.inbox_bytes + bytes.len() > socket.buffer_bytes {
             self.traffic.lost += 1;
             let (from, to) = (flight.from, flight.to);
-            self.describe(now, "overflow", from, to, &flight.bytes);
+            self.describe(now, "overflow", from, to, &bytes);
             return None;
         }
         self.traffic.delivered += 1;
         self.trace.number(now ^ flight.to as u64);
-        socket.inbox_bytes += flight.bytes.len();
+        socket.inbox_bytes += bytes.len();
         if let Some(speaker) = self.by_address.get(&flight.from) {
             let pair = (self.sockets[*speaker].place, self.sockets[flight.to].place);
             self.heard.insert(pair, now);
         }
-        let entry = (flight.bytes, flight.from);
+        let entry = (bytes, flight.from);
         self.sockets[flight.to].inbox.push_back(entry);
         Some(flight.to)
     }
@@ -326,7 +403,8 @@ impl Network {
 
     /// Whether datagrams wait in a socket.
     pub fn has_mail(&self, number: usize) -> bool {
-        !self.sockets[number].inbox.is_empty()
+        let socket = &self.sockets[number];
+        !socket.inbox.is_empty() || socket.shared.has_mail()
     }
 
     fn describe(&mut self, now: u64, what: &str, from: Locator, to: usize, bytes: &[u8]) {
@@ -355,6 +433,7 @@ impl Socket {
             in_group,
             open: true,
             woken: false,
+            shared: LinkSide::default(),
         }
     }
 }

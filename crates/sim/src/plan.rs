@@ -56,11 +56,14 @@ pub enum Fault {
     /// The attacker can be reached at the address it announces, so that it is
     /// met and matched like anybody.
     Insider,
+    /// Processes of one host are linked by shared memory; now and then a link is
+    /// refused, full, or ends.
+    Links,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Loss,
         Self::Duplicate,
         Self::Reorder,
@@ -80,6 +83,7 @@ impl Fault {
         Self::Deaf,
         Self::Tight,
         Self::Insider,
+        Self::Links,
     ];
 
     /// Those that came later. They are drawn apart, so that older seeds stay
@@ -114,6 +118,7 @@ impl Fault {
             Self::Deaf => "deaf",
             Self::Tight => "tight",
             Self::Insider => "insider",
+            Self::Links => "links",
         }
     }
 
@@ -212,7 +217,7 @@ impl Plan {
         // Each seed has some of the faults, so that each is also seen alone.
         let share = random.u32(1..=4);
         let mut faults: Vec<Fault> = Fault::ALL.to_vec();
-        faults.retain(|fault| !Fault::LATER.contains(fault));
+        faults.retain(|fault| !Fault::LATER.contains(fault) && *fault != Fault::Links);
         faults.retain(|_| random.u32(0..4) < share);
         // Rarely, since little can be checked then.
         let corrupts = random.u32(0..16) == 0;
@@ -294,6 +299,9 @@ impl Plan {
             }
         }
         self.timed = random.u32(0..6) == 0;
+        if random.u32(0..3) == 0 {
+            self.faults.push(Fault::Links);
+        }
     }
 
     fn leave_out_of_link(&mut self) {

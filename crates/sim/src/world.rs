@@ -36,6 +36,15 @@ fn take_steps() -> u64 {
     0
 }
 
+/// Chance in 1/10000 that a link is refused, full or ends, with each use.
+const LINK_FAULTS: u32 = 20;
+
+/// Datagrams and messages of links that a context has received.
+fn received(core: &Core) -> u64 {
+    let linked = core.link_counts().map_or(0, |counts| counts.received);
+    core.counts().datagrams_received + linked
+}
+
 /// A process that lives.
 pub struct Life {
     /// Its context.
@@ -200,6 +209,10 @@ impl World {
             lease: self.plan.lease,
             ..CoreOptions::default()
         };
+        options.shared_memory.on = self.plan.has(crate::plan::Fault::Links);
+        if options.shared_memory.on && !self.script.lock().healed {
+            self.network().link_faults = LINK_FAULTS;
+        }
         if self.plan.has(crate::plan::Fault::Tight) {
             options.limits.gap_intervals = GAP_INTERVALS_TIGHT;
         }
@@ -254,7 +267,8 @@ impl World {
             life.core.close();
         }
         if let Some(socket) = socket {
-            self.network().close(socket);
+            let now = self.now();
+            self.network().close(now, socket);
         }
     }
 
@@ -379,11 +393,11 @@ impl World {
     /// I8 and I10: one turn of the engine costs no more than what came in is
     /// worth, and leaves every queue within its limit.
     fn turn_watched(&self, place: usize, core: &Core, state: &mut DriverState) {
-        let before = core.counts().datagrams_received;
+        let before = received(core);
         take_steps();
         core.turn_now(state);
         let steps = take_steps();
-        let datagrams = core.counts().datagrams_received - before;
+        let datagrams = received(core) - before;
         let bound = STEPS_PER_DATAGRAM_MAX * (datagrams + 1);
         if steps > bound {
             self.fail(format!(

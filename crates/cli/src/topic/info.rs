@@ -9,7 +9,7 @@ use pteros::qos::{
     DestinationOrder, DurabilityService, History, HistoryPolicy, Ownership, QosProfile,
     Representation,
 };
-use pteros::{EndpointInfo, Graph, VendorId};
+use pteros::{EndpointInfo, Graph, PairReport, VendorId, Verdict};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use std::time::Duration;
 pub struct Info {
     #[command(flatten)]
     discovery: DiscoveryFlags,
-    /// Show node, type, type hash, GID and QoS of every publisher and subscription
+    /// Show node, type, type hash, GID and QoS of every publisher and subscription, and the path of every match
     #[arg(short = 'v', long)]
     verbose: bool,
     /// Name of the topic (e.g. /chatter)
@@ -40,6 +40,7 @@ impl Info {
                 "types": topic.types,
                 "publishers": publishers.iter().map(endpoint_json).collect::<Vec<_>>(),
                 "subscriptions": subscriptions.iter().map(endpoint_json).collect::<Vec<_>>(),
+                "matches": matches(&graph.why(&name)).map(match_json).collect::<Vec<_>>(),
             }))?);
         }
         let types = match topic.types.as_slice() {
@@ -59,9 +60,42 @@ impl Info {
                 text += end;
             }
         }
+        if self.verbose {
+            text += &matches_text(&graph.why(&name));
+        }
         shared.console.text(&text)?;
         Ok(())
     }
+}
+
+/// The path of each match; those that do not match are the business of `why`.
+fn matches_text(pairs: &[PairReport]) -> String {
+    let mut text = String::new();
+    for (pair, path) in matches(pairs) {
+        let (from, to) = (node_path(&pair.publisher), node_path(&pair.subscription));
+        text += &format!("  {from} -> {to}: {path}\n");
+    }
+    match text.is_empty() {
+        true => text,
+        false => format!("Matches:\n{text}"),
+    }
+}
+
+fn matches(pairs: &[PairReport]) -> impl Iterator<Item = (&PairReport, &str)> {
+    pairs.iter().filter_map(|pair| {
+        pair.verdicts.iter().find_map(|verdict| match verdict {
+            Verdict::Matched { path } => Some((pair, path.as_str())),
+            Verdict::Blocked { .. } | Verdict::Pending { .. } => None,
+        })
+    })
+}
+
+fn match_json((pair, path): (&PairReport, &str)) -> Value {
+    json!({
+        "publisher": gid_text(&pair.publisher),
+        "subscription": gid_text(&pair.subscription),
+        "path": path,
+    })
 }
 
 /// One endpoint in the form that rclpy gives it; policies that rclpy does not

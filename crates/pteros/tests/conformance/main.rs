@@ -1,5 +1,6 @@
 //! What holds for a publisher and a subscription holds whatever the path
-//! between them: each story is played within a process and over UDP.
+//! between them: each story is played within a process, over UDP and through
+//! shared memory.
 #![allow(
     clippy::disallowed_methods,
     reason = "two ends that block are two threads"
@@ -24,7 +25,7 @@ mod subscription_groups;
 
 use stage::{Stage, Way};
 
-macro_rules! on_both_paths {
+macro_rules! on_every_path {
     ($($module:ident::$story:ident),* $(,)?) => {$(
         mod $story {
             use super::*;
@@ -38,11 +39,16 @@ macro_rules! on_both_paths {
             fn over_udp() {
                 $module::$story(&Stage::new(Way::Udp));
             }
+
+            #[test]
+            fn through_shared_memory() {
+                $module::$story(&Stage::new(Way::SharedMemory));
+            }
         }
     )*};
 }
 
-on_both_paths!(
+on_every_path!(
     durability::a_restarted_publisher_serves_what_was_stored_before_what_is_new,
     durability::who_had_what_was_stored_does_not_get_it_again,
     durability::readers_get_as_much_as_their_durability_asks_for,

@@ -1,5 +1,6 @@
 //! Where a conformance story is played: a publishing and a subscribing node,
-//! within one context or in two that meet over UDP on this host.
+//! within one context or in two that meet on this host, over UDP or linked by shared
+//! memory.
 
 use std::path::Path as FolderPath;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
-use pteros::{EndpointEvent, FlowController, Path};
+use pteros::{EndpointEvent, FlowController, Path, SharedMemoryOptions};
 
 /// For whatever should happen soon, on a machine that is busy.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -20,6 +21,7 @@ pub const SLOW: &str = "slow";
 pub enum Way {
     Local,
     Udp,
+    SharedMemory,
 }
 
 pub struct Stage {
@@ -43,26 +45,51 @@ impl Stage {
         let options = ContextOptions {
             flow_controllers: vec![slow],
             store_folder: Some(stores),
+            shared_memory: SharedMemoryOptions {
+                on: way == Way::SharedMemory,
+                ..SharedMemoryOptions::default()
+            },
             ..ContextOptions::local(domain)
         };
         let open = || Context::with_options(options.clone()).unwrap();
         let a = open();
         let b = match way {
             Way::Local => a.clone(),
-            Way::Udp => open(),
+            Way::Udp | Way::SharedMemory => open(),
         };
-        Self {
+        let stage = Self {
             way,
             publishing: a.node("publishing").unwrap(),
             subscribing: b.node("subscribing").unwrap(),
             contexts: vec![a, b],
+        };
+        if way == Way::SharedMemory {
+            stage.link();
         }
+        stage
+    }
+
+    /// Links are made when endpoints match, and stay.
+    fn link(&self) {
+        let _publisher: Publisher<Text> = self.publishing.create_publisher("link", 1).unwrap();
+        let _subscription: Subscription<Text> = self
+            .subscribing
+            .create_polled_subscription("link", 1)
+            .unwrap();
+        let paths = || {
+            let [a, b] = [&self.contexts[0], &self.contexts[1]];
+            [a.path_to(b.guid()), b.path_to(a.guid())]
+        };
+        self.until(&format!("linked: {:?}", paths()), || {
+            paths().iter().all(|path| path.path == Path::SharedMemory)
+        });
     }
 
     pub fn path(&self) -> Path {
         match self.way {
             Way::Local => Path::IntraProcess,
             Way::Udp => Path::Network,
+            Way::SharedMemory => Path::SharedMemory,
         }
     }
 

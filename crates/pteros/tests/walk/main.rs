@@ -5,6 +5,7 @@
 mod allocations;
 mod beside;
 mod calls;
+mod links;
 mod within;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,6 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 use std::time::Duration;
 
+use pteros::SharedMemoryOptions;
 use pteros::interfaces::std_msgs::msg::{String as Text, UInt8MultiArray};
 use pteros::prelude::*;
 
@@ -26,20 +28,35 @@ const ROUNDS: u64 = 100;
 
 /// A context that counts, and an executor for it.
 struct Party {
+    context: Context,
     node: Node,
     executor: SingleThreadedExecutor,
     counters: Arc<Counters>,
 }
 
 impl Party {
+    /// Whose peers are reached by UDP.
     fn new(domain: u32) -> Self {
+        Self::open(domain, false)
+    }
+
+    /// Whose peers are reached by UDP, or linked by shared memory.
+    fn open(domain: u32, linked: bool) -> Self {
         let env = CountingEnv::new();
         let counters = env.counters.clone();
-        let context = Context::with_env(Arc::new(env), ContextOptions::local(domain)).unwrap();
+        let options = ContextOptions {
+            shared_memory: SharedMemoryOptions {
+                on: linked,
+                ..SharedMemoryOptions::default()
+            },
+            ..ContextOptions::local(domain)
+        };
+        let context = Context::with_env(Arc::new(env), options).unwrap();
         let node = context.node("party").unwrap();
         let mut executor = SingleThreadedExecutor::new(&context);
         executor.add_node(&node);
         Self {
+            context,
             node,
             executor,
             counters,

@@ -260,7 +260,7 @@ impl Instances {
         };
         let full = self.shelf.is_full_of(record);
         // Writers of this process have waited for room, or were refused.
-        if full && item.meta.path == Path::Network && self.parked.is_none() {
+        if full && item.meta.path != Path::IntraProcess && self.parked.is_none() {
             self.parked = Some(item);
             return Entered::Queued;
         }

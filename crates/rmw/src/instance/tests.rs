@@ -395,6 +395,7 @@ fn change(vendor: VendorId, payload: &[u8], key_only: bool, sent: Option<u8>) ->
         writer: GuidPrefix(prefix).with(EntityId::new([0, 0, 1], EntityId::KIND_WRITER_WITH_KEY)),
         sequence: SequenceNumber(1),
         source_timestamp: None,
+        by_link: false,
         payload: Bytes::copy_from_slice(payload),
         key_only,
         key_hash: sent.map(|key| [key; 16]),

@@ -73,6 +73,7 @@ impl Env for Place {
             }],
             multicast: None,
             advice: Vec::new(),
+            links: Err("none here".into()),
         })
     }
 

@@ -41,7 +41,7 @@ use crate::discovery::sedp::Sedp;
 use crate::discovery::spdp::{self, Announcer};
 use crate::discovery::type_lookup::{ForeignType, TypeLookup};
 use crate::id::{EntityId, Guid, GuidPrefix, ProtocolVersion, VendorId};
-use crate::locator::Locator;
+use crate::locator::{Locator, Route};
 use crate::matching::{Pairs, Verdict};
 use crate::outbox::Outbox;
 use crate::qos::Liveliness;
@@ -180,8 +180,8 @@ impl Participant {
         }
         self.tombstones.expire(now);
         self.sedp.hold_endings(!self.tombstones.is_empty());
-        for prefix in self.peers.take_silent_suspects(now, &self.leases) {
-            self.lose(prefix, LostReason::Replaced);
+        for (prefix, reason) in self.peers.take_silent_suspects(now, &self.leases) {
+            self.lose(prefix, reason);
         }
         let silent = self.candidates.expire(now, &self.config.limits);
         self.stats.candidates_expired.tally_by(silent as u64);
@@ -271,6 +271,23 @@ impl Participant {
         self.postbox.post(|| Notice::Gone(guid));
         self.unpair_local(guid);
         self.update_automatic_lease(now);
+    }
+
+    /// A link to a participant has come up: all its user endpoints are reached by
+    /// it from now on; discovery stays where it is. `None`: the link is gone. Each
+    /// endpoint is told as [`ParticipantEvent::EndpointChanged`]. Unknown
+    /// participants are ignored.
+    pub fn set_link(&mut self, prefix: GuidPrefix, link: Option<Locator>) {
+        if self.peers.set_link(prefix, link.map(Route::by_link)) {
+            self.tell_routes(prefix);
+        }
+    }
+
+    /// A link ended as it does when its process dies. The participant is asked
+    /// whether it lives; if it says nothing for 100 ms, it is lost
+    /// ([`LostReason::LinkEnded`]), long before its lease ends.
+    pub fn doubt_life(&mut self, now: Instant, prefix: GuidPrefix) {
+        self.peers.doubt_life(now, prefix);
     }
 
     /// Announces other user data from now on.
@@ -379,6 +396,11 @@ impl Participant {
         ]
         .into_iter()
         .find(|(_, held, max)| held > max)
+    }
+
+    /// What a participant that is spoken to announces of itself.
+    pub fn participant(&self, prefix: GuidPrefix) -> Option<&Arc<ParticipantData>> {
+        self.peers.data(prefix)
     }
 
     /// How many participants claim to exist but have not answered.

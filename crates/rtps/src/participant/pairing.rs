@@ -99,6 +99,19 @@ impl Participant {
         }
     }
 
+    /// Tells the present routes to all endpoints of a participant.
+    pub(super) fn tell_routes(&mut self, prefix: GuidPrefix) {
+        let Some(peer) = self.peers.find(prefix) else {
+            return;
+        };
+        for remote in self.remotes.of(prefix) {
+            let route = peer.route_to(remote, &self.config.reach);
+            let remote = remote.clone();
+            self.events
+                .push_back(ParticipantEvent::EndpointChanged { remote, route });
+        }
+    }
+
     /// A change of a peer's SEDP arrived.
     pub(super) fn handle_news(&mut self, news: News) {
         match news {

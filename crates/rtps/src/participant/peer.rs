@@ -11,12 +11,25 @@ use crate::id::GuidPrefix;
 use crate::locator::{Locator, Reach, Route};
 use crate::time::{Duration, Instant};
 
+use super::LostReason;
 use super::candidate::{Proof, route};
 
-/// How long a suspect may stay silent, and the pause between our questions.
-/// Twelve questions fail together once in 3 000 times at 30 % loss.
-const SUSPICION: Duration = Duration::from_secs(3);
-const QUESTION_PAUSE: Duration = Duration::from_millis(250);
+/// How long one whose address was taken may stay silent, and the pause between
+/// our questions. Twelve questions fail together once in 3 000 times at 30 % loss.
+const ADDRESS_TAKEN: Doubt = Doubt {
+    patience: Duration::from_secs(3),
+    pause: Duration::from_millis(250),
+    reason: LostReason::Replaced,
+};
+
+/// The same for one whose link has ended: it is on this host, where hardly
+/// anything is lost, and a process that lives answers at once. One that its user
+/// has stopped for so long is met again when it goes on.
+const LINK_ENDED: Doubt = Doubt {
+    patience: Duration::from_millis(100),
+    pause: Duration::from_millis(20),
+    reason: LostReason::LinkEnded,
+};
 
 /// One participant.
 pub(super) struct Peer {
@@ -30,6 +43,8 @@ pub(super) struct Peer {
     pub(super) is_neighbour: bool,
     /// except those of the TypeLookup service, once asked.
     pub(super) is_met_for_types: bool,
+    /// To all its user endpoints, while there is a link.
+    pub(super) link: Option<Route>,
 }
 
 impl Peer {
@@ -44,6 +59,7 @@ impl Peer {
             is_met_for_types: false,
             metatraffic: route(reach, &data.metatraffic_unicast, proof),
             user: route(reach, &data.default_unicast, proof),
+            link: None,
             data,
             proof,
         }
@@ -52,6 +68,9 @@ impl Peer {
     /// Where one of its endpoints is reached. Shared with the others whenever
     /// it is the same place, since writers group readers by route.
     pub(super) fn route_to(&self, endpoint: &EndpointData, reach: &Reach) -> Route {
+        if let Some(link) = &self.link {
+            return link.clone();
+        }
         if endpoint.unicast.is_empty() {
             return self.user.clone();
         }
@@ -63,10 +82,20 @@ impl Peer {
     }
 }
 
-/// A participant whose address another one uses now. It may share a socket
-/// with that one (several participants in a Cyclone process do), or be dead.
+/// Why a participant is thought to be dead, and how long that is looked into.
+#[derive(Clone, Copy)]
+struct Doubt {
+    patience: Duration,
+    pause: Duration,
+    reason: LostReason,
+}
+
+/// A participant whose address another one uses now, or whose link has ended. It
+/// may share a socket with that one (several participants in a Cyclone process
+/// do), may have closed the link alone, or be dead.
 struct Suspect {
     prefix: GuidPrefix,
+    doubt: Doubt,
     since: Instant,
     next_question: Instant,
 }
@@ -92,6 +121,7 @@ impl Peers {
             if self.suspects.iter().all(|s| s.prefix != namesake) {
                 self.suspects.push(Suspect {
                     prefix: namesake,
+                    doubt: ADDRESS_TAKEN,
                     since: now,
                     next_question: now,
                 });
@@ -113,8 +143,34 @@ impl Peers {
         let peer = self.peers.get_mut(&prefix)?;
         let mut after = Peer::new(peer.data.clone(), peer.proof, reach, peer.is_neighbour);
         after.is_met_for_types = peer.is_met_for_types;
+        after.link = peer.link.clone();
         let before = core::mem::replace(peer, after);
         Some((before, peer))
+    }
+
+    /// Reaches one by a link from now on, or no longer; false when nothing
+    /// changes.
+    pub(super) fn set_link(&mut self, prefix: GuidPrefix, link: Option<Route>) -> bool {
+        let Some(peer) = self.peers.get_mut(&prefix).filter(|peer| peer.link != link) else {
+            return false;
+        };
+        peer.link = link;
+        true
+    }
+
+    /// The link of one has ended: it is asked whether it lives.
+    pub(super) fn doubt_life(&mut self, now: Instant, prefix: GuidPrefix) {
+        // A neighbour does not answer our built-in endpoints.
+        if self.peers.get(&prefix).is_none_or(|peer| peer.is_neighbour) {
+            return;
+        }
+        self.suspects.retain(|s| s.prefix != prefix);
+        self.suspects.push(Suspect {
+            prefix,
+            doubt: LINK_ENDED,
+            since: now,
+            next_question: now,
+        });
     }
 
     pub(super) fn remove(&mut self, prefix: GuidPrefix) -> Option<Peer> {
@@ -180,7 +236,7 @@ impl Peers {
     /// The next suspect to be asked whether it lives.
     pub(super) fn next_probe(&mut self, now: Instant) -> Option<(GuidPrefix, Route)> {
         let suspect = self.suspects.iter_mut().find(|s| s.next_question <= now)?;
-        suspect.next_question = now + QUESTION_PAUSE;
+        suspect.next_question = now + suspect.doubt.pause;
         let prefix = suspect.prefix;
         let route = self.peers.get(&prefix)?.metatraffic.clone();
         Some((prefix, route))
@@ -191,13 +247,13 @@ impl Peers {
         &mut self,
         now: Instant,
         leases: &Leases,
-    ) -> Vec<GuidPrefix> {
+    ) -> Vec<(GuidPrefix, LostReason)> {
         let mut silent = Vec::new();
         self.suspects.retain(|s| {
             let heard = leases.heard(s.prefix).is_some_and(|at| at > s.since);
-            let overdue = s.since + SUSPICION <= now;
+            let overdue = s.since + s.doubt.patience <= now;
             if overdue && !heard {
-                silent.push(s.prefix);
+                silent.push((s.prefix, s.doubt.reason));
             }
             !heard && !overdue
         });
@@ -207,7 +263,7 @@ impl Peers {
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         self.suspects
             .iter()
-            .map(|s| s.next_question.min(s.since + SUSPICION))
+            .map(|s| s.next_question.min(s.since + s.doubt.patience))
             .min()
     }
 }

@@ -168,6 +168,7 @@ impl Writer {
             group.hears_ends = false;
         }
         self.reliable_readers = 0;
+        self.linked_readers = 0;
         for reader in &self.readers {
             let Some(group) = self.groups.get_mut(reader.group) else {
                 continue;
@@ -183,6 +184,8 @@ impl Writer {
             group.start = group.start.min(reader.start);
             group.hears_ends |= reader.hears_ends;
             self.reliable_readers.tally_by(reader.reliable.into());
+            let is_linked = group.route.is_shared_memory();
+            self.linked_readers.tally_by(is_linked.into());
         }
         let readers = &self.readers;
         for (at, group) in self.groups.iter_mut().enumerate() {

@@ -150,6 +150,8 @@ pub struct Writer {
     reliable_readers: usize,
     /// Readers with a content filter.
     filtered_readers: usize,
+    /// Readers reached by a link of shared memory.
+    linked_readers: usize,
     cursor: Cursor,
     /// What LATENCY_BUDGET holds back, if there is one.
     batch: Option<Batch>,
@@ -222,6 +224,7 @@ impl Writer {
             groups: Vec::new(),
             reliable_readers: 0,
             filtered_readers: 0,
+            linked_readers: 0,
             cursor: Cursor::at(1),
             batch,
             heartbeat_count: 0,
@@ -269,6 +272,11 @@ impl Writer {
     /// How many readers are matched.
     pub fn matched_count(&self) -> usize {
         self.readers.len()
+    }
+
+    /// How many of them are reached by a link of shared memory.
+    pub fn linked_count(&self) -> usize {
+        self.linked_readers
     }
 
     /// Samples kept now.

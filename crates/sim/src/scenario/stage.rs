@@ -194,14 +194,13 @@ impl Stage {
         let flow = FlowController::new(FLOW)
             .bytes_per_period(10_000)
             .period(Span::from_millis(10));
-        self.world.start_with(
-            place,
-            CoreOptions {
-                lease: LEASE,
-                flow_controllers: vec![flow],
-                ..CoreOptions::default()
-            },
-        );
+        let mut options = CoreOptions {
+            lease: LEASE,
+            flow_controllers: vec![flow],
+            ..CoreOptions::default()
+        };
+        options.shared_memory.on = false;
+        self.world.start_with(place, options);
     }
 
     /// Lets what a step causes happen.
@@ -693,5 +692,6 @@ fn publish_word(error: &PublishError) -> &'static str {
         PublishError::TooManyInstances { .. } => "too_many_instances",
         PublishError::TooLarge { .. } => "too_large",
         PublishError::Invalid { .. } => "invalid",
+        PublishError::NoSharedMemory { .. } => "no_shared_memory",
     }
 }

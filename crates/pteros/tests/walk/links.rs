@@ -1,0 +1,175 @@
+//! The walk through shared memory: a message is written into memory that its
+//! readers read, nobody calls the kernel but for one who sleeps, and he wakes
+//! once.
+
+use std::sync::atomic::AtomicBool;
+
+use pteros::LinkCounts;
+
+use super::*;
+
+/// Two linked parties, a publisher of one and a subscription of the other.
+fn linked<M: Message + Send + Sync + 'static>(
+    domain: u32,
+    heard: &Heard,
+) -> (Party, Party, Publisher<M>, Subscription<M>) {
+    let (talker, listener) = (Party::open(domain, true), Party::open(domain, true));
+    let sink = heard.clone();
+    let subscription = listener
+        .node
+        .create_subscription::<M>("t", 10, move |_| sink.note())
+        .unwrap();
+    let publisher = talker.node.create_publisher::<M>("t", 10).unwrap();
+    let is_linked = |one: &Party, other: &Party| {
+        one.context.path_to(other.context.guid()).path == pteros::Path::SharedMemory
+    };
+    until(&talker, &listener, || {
+        publisher.matched_count() == 1
+            && subscription.matched_count() == 1
+            && is_linked(&talker, &listener)
+            && is_linked(&listener, &talker)
+    });
+    // Until the link is no longer young, sockets are looked at before it.
+    for party in [&talker, &listener] {
+        let graph = party.context.graph();
+        graph.wait_until(Duration::from_millis(110), || false);
+    }
+    (talker, listener, publisher, subscription)
+}
+
+fn link_counts(party: &Party) -> LinkCounts {
+    party.context.link_counts().expect("it has links")
+}
+
+#[test]
+fn a_small_message_through_shared_memory_calls_no_kernel() {
+    let heard = Heard::default();
+    let (talker, listener, publisher, _subscription) = linked::<Text>(204, &heard);
+    let message = Text {
+        data: "sixty-four bytes or so, as a status or a command may be".into(),
+    };
+    let mut sent = (0, Calls::default());
+    let mut received = (0, Calls::default());
+    let mut expected = 0;
+    let mut round = |counted: bool| {
+        let (before, (allocated, _)) = (talker.calls(), so_far());
+        publisher.publish(&message).unwrap();
+        if counted {
+            sent.0 += so_far().0 - allocated;
+            sent.1 = sum(sent.1, before, talker.calls());
+        }
+        expected += 1;
+        let (before, (allocated, _)) = (listener.calls(), so_far());
+        while heard.count() < expected {
+            listener.executor.spin_once(PATIENCE);
+        }
+        if counted {
+            received.0 += so_far().0 - allocated;
+            received.1 = sum(received.1, before, listener.calls());
+        }
+        talker.executor.spin_some();
+        listener.executor.spin_some();
+    };
+    (0..100).for_each(|_| round(false));
+    let rung = link_counts(&talker).rung;
+    (0..ROUNDS).for_each(|_| round(true));
+    let rung = link_counts(&talker).rung - rung;
+    println!("publishing {ROUNDS}: {sent:?}, {rung} rung; receiving: {received:?}");
+    heard.on_this_thread();
+
+    let (allocations, calls) = sent;
+    assert!(
+        allocations <= 2 * ROUNDS,
+        "{allocations}: payload and count"
+    );
+    let kernel = (calls.sends, calls.receives, calls.waits, calls.wakes);
+    assert_eq!(kernel, (0, 0, 0, 0));
+    assert_eq!(rung, 0, "the listener did not sleep");
+    let (allocations, calls) = received;
+    // The payload and the decoded string.
+    assert!(allocations <= 2 * ROUNDS + ROUNDS / 10, "{allocations}");
+    assert_eq!((calls.sends, calls.receives, calls.wakes), (0, 0, 0));
+    assert!(calls.waits <= ROUNDS / 10, "{calls:?}: it waits already");
+}
+
+#[test]
+fn a_megabyte_through_shared_memory_is_written_once_and_read_in_place() {
+    const BYTES: usize = 1 << 20;
+    let heard = Heard::default();
+    let (talker, listener, publisher, _subscription) = linked::<UInt8MultiArray>(205, &heard);
+    let message = UInt8MultiArray {
+        data: vec![7; BYTES],
+        ..Default::default()
+    };
+    for round in 1..=5 {
+        let (before, counts) = (talker.calls(), link_counts(&talker));
+        let (_, allocated) = so_far();
+        publisher.publish(&message).unwrap();
+        let out = so_far().1 - allocated;
+        assert!(out < 10_000, "{out} bytes allocated");
+        assert_eq!(talker.calls().sends, before.sends);
+        let after = link_counts(&talker);
+        assert_eq!(
+            (after.named - counts.named, after.copied),
+            (1, counts.copied)
+        );
+
+        let (_, allocated) = so_far();
+        while heard.count() < round {
+            listener.executor.spin_once(Duration::from_millis(1));
+        }
+        let within = so_far().1 - allocated;
+        // The message decoded, and nothing else of its size.
+        assert!(within < BYTES as u64 * 11 / 10, "{within} bytes allocated");
+        talker.executor.spin_some();
+        listener.executor.spin_some();
+    }
+}
+
+#[test]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "one sleeps while the other publishes"
+)]
+fn who_sleeps_is_woken_once_per_message_through_shared_memory() {
+    let heard = Heard::default();
+    let (talker, listener, publisher, _subscription) = linked::<Text>(206, &heard);
+    let over = AtomicBool::new(false);
+    let (counters, count) = (listener.counters.clone(), heard.clone());
+    std::thread::scope(|scope| {
+        let executor = listener.executor;
+        let over = &over;
+        scope.spawn(move || {
+            while !over.load(Ordering::Relaxed) {
+                executor.spin_once(PATIENCE);
+            }
+        });
+        // Before each wait the listener has said that it sleeps.
+        let asleep_again = |waits: u64| {
+            while counters.so_far().waits == waits {
+                std::thread::yield_now();
+            }
+        };
+        let mut round = |n: usize| {
+            let waits = counters.so_far().waits;
+            publisher.publish(&Text::default()).unwrap();
+            while count.count() < n {
+                std::thread::yield_now();
+            }
+            asleep_again(waits);
+        };
+        let (first, rounds) = (20, 100);
+        (1..=first).for_each(&mut round);
+        let (waits, rung) = (counters.so_far().waits, link_counts(&talker).rung);
+        (first + 1..=first + rounds).for_each(&mut round);
+        let waits = counters.so_far().waits - waits;
+        let rung = link_counts(&talker).rung - rung;
+        println!("{rounds} messages: {rung} rung, {waits} waits");
+        over.store(true, Ordering::Relaxed);
+        listener.context.shutdown();
+        let (rung, waits) = (rung as usize, waits as usize);
+        assert!((rounds - rounds / 10..=rounds).contains(&rung), "{rung}");
+        // Timers of the protocol wake it now and then, besides.
+        assert!(waits <= rounds + rounds / 5, "{waits}");
+    });
+}
