@@ -72,6 +72,7 @@ impl Core {
             self.counters.malformed.fetch_add(1, Ordering::Relaxed);
             return;
         };
+        self.catch_up(now, message.header().prefix);
         let mut builtin = false;
         let mut heard = None;
         for (source, submessage) in message {
@@ -83,9 +84,6 @@ impl Core {
                 participant.handle_submessage(now, Some(received.from), &source, &submessage);
                 builtin = true;
             } else {
-                if self.is_unheard_of(&source, &submessage) {
-                    self.catch_up(now, source.prefix);
-                }
                 self.route(now, &source, (&submessage, None), readers, writers);
                 if heard.replace(source.prefix) != Some(source.prefix) {
                     builtin |= self.renew(now, source.prefix, renewed);
@@ -116,13 +114,11 @@ impl Core {
             self.counters.malformed.fetch_add(1, Ordering::Relaxed);
             return true;
         };
+        self.catch_up(now, peer);
         let mut is_known = true;
         for (source, submessage) in message {
             let is_user = !submessage.writer().is_some_and(EntityId::is_builtin);
             if is_user && source.prefix == peer {
-                if self.is_unheard_of(&source, &submessage) {
-                    self.catch_up(now, peer);
-                }
                 let submessage = (&submessage, record.body.as_ref());
                 is_known &= self.route(now, &source, submessage, readers, writers);
             }
@@ -147,17 +143,6 @@ impl Core {
         for writer in writers.drain(..) {
             self.serve_writer(now, &writer);
         }
-    }
-
-    /// Whether it comes from a writer nobody here is matched with, though its
-    /// owner may have told of it on its board a moment ago.
-    fn is_unheard_of(&self, source: &Source, submessage: &Submessage<'_>) -> bool {
-        self.transport.board().is_some()
-            && matches!(submessage, Submessage::Data(_) | Submessage::DataFrag(_))
-            && submessage.writer().is_some_and(|writer| {
-                let writer = source.prefix.with(writer);
-                !self.table.read().readers_of.contains_key(&writer)
-            })
     }
 
     /// Tells the participant, now and then, that a peer is alive.

@@ -157,22 +157,21 @@ impl Core {
         self.serve_participant(now);
     }
 
-    /// Reads one board now: something came from its owner that it must have told
-    /// of before. Returns whether it had.
-    pub(crate) fn catch_up(&self, now: Instant, peer: GuidPrefix) -> bool {
+    /// Reads the board of somebody whose message is next: what it told before it
+    /// sent that holds already.
+    pub(crate) fn catch_up(&self, now: Instant, peer: GuidPrefix) {
         let Some(board) = self.transport.board() else {
-            return false;
+            return;
         };
+        if !board.has_news(peer.0) {
+            return;
+        }
         let mut state = self.neighbours.lock();
         let mut news = Vec::new();
         board.catch_up(peer.0, &mut |event| news.extend(News::of(event)));
-        let told = !news.is_empty();
         self.heed_all(now, board, &mut state, news);
         drop(state);
-        if told {
-            self.serve_participant(now);
-        }
-        told
+        self.serve_participant(now);
     }
 
     /// Whether boards told ends that are not heeded yet.

@@ -203,7 +203,9 @@ fn news_within_a_millisecond_are_one_wake_and_can_be_read_before() {
     assert!(post_at("two").is_empty(), "not again so soon");
     assert!(post_at("three").is_empty());
     assert_eq!(a.turn(now, &mut |_| {}), Some(now + 1_000_000));
+    assert!(b.has_news(name(1)));
     b.catch_up(name(1), &mut |event| heard.note(2, event));
+    assert!(!b.has_news(name(1)) && !b.has_news(name(7)));
     assert_eq!(heard.take(2), ["1: two", "1: three"]);
     assert_eq!(a.turn(now + 1_000_000, &mut |_| {}), None);
     b.turn(now, &mut |event| heard.note(2, event));

@@ -293,6 +293,14 @@ impl Board {
         }
     }
 
+    /// Whether a neighbour's board has more than was told. Costs a lock that
+    /// nobody holds for long and a look at one word.
+    pub fn has_news(&self, peer: Name) -> bool {
+        let state = self.state.lock();
+        let neighbour = state.neighbours.get(&peer);
+        neighbour.is_some_and(|neighbour| neighbour.log.end() != neighbour.log.at())
+    }
+
     /// Tells what is new on one neighbour's board, woken or not.
     pub fn catch_up(&self, peer: Name, events: &mut dyn FnMut(BoardEvent<'_>)) {
         self.read(&mut self.state.lock(), peer, events);
