@@ -6,7 +6,7 @@
 //! the order of the samples on every path. Lock order: a group, then a writer's
 //! `state`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Weak};
 
@@ -253,13 +253,22 @@ impl Core {
         })
     }
 
-    /// The digest of the writers that discovery shows of a publisher.
-    pub(crate) fn known_writers(&self, publisher: Guid) -> [u8; 4] {
-        let endpoints = self.graph().endpoints();
-        let members = endpoints
-            .iter()
-            .filter(|e| e.data.group == Some(publisher) && e.data.is_writer());
-        digest(&members.map(|e| e.data.guid.entity).collect())
+    /// The digests of the writers that discovery shows of each publisher. O(all
+    /// endpoints).
+    pub(crate) fn known_writers(&self) -> BTreeMap<Guid, [u8; 4]> {
+        let mut members = BTreeMap::<Guid, BTreeSet<EntityId>>::new();
+        for endpoint in self.graph().endpoints() {
+            let data = &endpoint.data;
+            if let Some(publisher) = data.group.filter(|_| data.is_writer()) {
+                members
+                    .entry(publisher)
+                    .or_default()
+                    .insert(data.guid.entity);
+            }
+        }
+        let all = members.into_iter();
+        all.map(|(publisher, of_it)| (publisher, digest(&of_it)))
+            .collect()
     }
 
     /// Tells every reader of this process, and of others, that a writer's part

@@ -168,8 +168,8 @@ pub struct QosProfile {
     /// Whether a publisher that unregisters an instance, or is dropped,
     /// disposes of it (types with a key). True by default. Dropping waits for
     /// nobody: for two seconds, while the context is there, what was lost of it
-    /// is repeated; whoever has not got it by then, or is told by a publisher of
-    /// a group with group access, finds no writers instead. A transient or
+    /// is repeated (not by a publisher of a group with group access); whoever has
+    /// not got it by then finds no writers instead. A transient or
     /// persistent publisher that is dropped leaves its instances alone, for
     /// they are to outlive it.
     pub autodispose_unregistered_instances: bool,

@@ -1,15 +1,16 @@
 //! Changes, and what a writer keeps of them in order of sequence number
 //! (RTPS 2.5 §8.4.2, HistoryCache; DDS 1.4 §2.2.3.18–19).
 //!
-//! A ring sorted by number. Numbers may be missing (skipped, expired, replaced
-//! within their instance); absent means irrelevant, and readers are told by
-//! GAP. Payloads are shared, never copied.
+//! Numbers may be missing (skipped, expired, replaced within their instance);
+//! absent means irrelevant, and readers are told by GAP. Payloads are shared,
+//! never copied.
 
 use crate::stats::Tally;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 
+use crate::changes::Changes;
 use crate::content_filter::Filtering;
 use crate::id::Guid;
 use crate::mark::{Mark, MarkKind};
@@ -152,7 +153,7 @@ impl Change {
 /// Changes in order of their numbers.
 #[derive(Debug, Default)]
 pub(crate) struct History {
-    changes: VecDeque<Change>,
+    changes: Changes,
     bytes: usize,
     /// Numbers per instance, for keyed writers only.
     instances: BTreeMap<[u8; 16], VecDeque<SequenceNumber>>,
@@ -185,7 +186,7 @@ impl History {
     }
 
     pub fn first(&self) -> Option<&Change> {
-        self.changes.front()
+        self.changes.first()
     }
 
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Change> {
@@ -198,30 +199,23 @@ impl History {
 
     /// Appends a change; its number is higher than all before.
     pub fn push(&mut self, change: Change) {
-        debug_assert!(
-            self.changes
-                .back()
-                .is_none_or(|last| last.sequence < change.sequence)
-        );
         self.bytes = self.bytes.saturating_add(change.weight());
         let unregisters = usize::from(change.kind.is_unregistered());
         self.unregistrations.tally_by(unregisters);
         self.ends.tally_by(change.is_end().into());
         if let Some(key) = change.key_hash {
+            self.changes.expect_gaps();
             self.instances
                 .entry(key)
                 .or_default()
                 .push_back(change.sequence);
         }
-        self.changes.push_back(change);
+        self.changes.push(change);
     }
 
     /// Gives a change the payload that was deferred.
     pub fn supply(&mut self, sequence: SequenceNumber, payload: Bytes) {
-        let Ok(at) = self.position(sequence) else {
-            return;
-        };
-        let Some(change) = self.changes.get_mut(at) else {
+        let Some(change) = self.changes.find_mut(sequence) else {
             return;
         };
         let before = change.weight();
@@ -231,44 +225,22 @@ impl History {
         self.bytes = bytes.saturating_add(change.weight());
     }
 
-    /// Where `sequence` is, or would be. O(1) while no number is missing,
-    /// O(log n) otherwise.
-    fn position(&self, sequence: SequenceNumber) -> Result<usize, usize> {
-        let Some(front) = self.changes.front() else {
-            return Err(0);
-        };
-        let Ok(guess) = usize::try_from(sequence.0.saturating_sub(front.sequence.0)) else {
-            return Err(0);
-        };
-        match self.changes.get(guess) {
-            Some(change) if change.sequence == sequence && !fault!("place-not-guessed") => {
-                Ok(guess)
-            }
-            _ => self
-                .changes
-                .binary_search_by_key(&sequence, |change| change.sequence),
-        }
-    }
-
     pub fn find(&self, sequence: SequenceNumber) -> Option<&Change> {
-        self.changes.get(self.position(sequence).ok()?)
+        self.changes.find(sequence)
     }
 
     pub fn find_mut(&mut self, sequence: SequenceNumber) -> Option<&mut Change> {
-        let at = self.position(sequence).ok()?;
-        self.changes.get_mut(at)
+        self.changes.find_mut(sequence)
     }
 
     /// The first change numbered `sequence` or higher.
     pub fn from(&self, sequence: SequenceNumber) -> Option<&Change> {
-        let at = self.position(sequence).unwrap_or_else(|at| at);
-        self.changes.get(at)
+        self.iter_from(sequence).next()
     }
 
     /// The changes numbered `sequence` or higher.
     pub fn iter_from(&self, sequence: SequenceNumber) -> impl Iterator<Item = &Change> {
-        let at = self.position(sequence).unwrap_or_else(|at| at);
-        self.changes.range(at..)
+        self.changes.iter_from(sequence)
     }
 
     /// The number with which the last `count` samples begin.
@@ -278,22 +250,18 @@ impl History {
             let skipped = self.samples().saturating_sub(count);
             return samples.map(|change| change.sequence).nth(skipped);
         }
-        let at = self.changes.len().saturating_sub(count);
-        self.changes.get(at).map(|change| change.sequence)
+        let start = self.changes.start_of_last(count);
+        start.map(|change| change.sequence)
     }
 
     pub fn pop_first(&mut self) -> Option<Change> {
-        let first = self.changes.pop_front()?;
+        let first = self.changes.pop_first()?;
         self.forget(&first);
         Some(first)
     }
 
     pub fn remove(&mut self, sequence: SequenceNumber) -> Option<Change> {
-        let at = self.position(sequence).ok()?;
-        if at == 0 {
-            return self.pop_first();
-        }
-        let change = self.changes.remove(at)?;
+        let change = self.changes.remove(sequence)?;
         self.forget(&change);
         Some(change)
     }
@@ -307,7 +275,11 @@ impl History {
             return;
         };
         if let Some(numbers) = self.instances.get_mut(&key) {
-            numbers.retain(|number| *number != change.sequence);
+            match numbers.binary_search(&change.sequence) {
+                // The oldest, nearly always.
+                Ok(at) => drop(numbers.remove(at)),
+                Err(_) => debug_assert!(false, "no such number of the instance"),
+            }
             if numbers.is_empty() {
                 self.instances.remove(&key);
             }
@@ -328,7 +300,8 @@ impl History {
         after: SequenceNumber,
     ) -> Option<SequenceNumber> {
         let numbers = self.instances.get(key)?;
-        numbers.iter().copied().find(|number| *number > after)
+        let at = numbers.partition_point(|number| *number <= after);
+        numbers.get(at).copied()
     }
 
     /// The oldest change of an instance, and how many it has.
@@ -362,9 +335,18 @@ mod tests {
 
     #[test]
     fn changes_are_found_whether_or_not_numbers_are_missing() {
+        for key_hash in [None, Some([7; 16])] {
+            changes_are_found(key_hash);
+        }
+    }
+
+    fn changes_are_found(key_hash: Option<[u8; 16]>) {
         let mut history = History::default();
         for sequence in [5, 6, 9, 10, 20] {
-            history.push(change(sequence));
+            history.push(Change {
+                key_hash,
+                ..change(sequence)
+            });
         }
         let found = |h: &History, s| h.from(SequenceNumber(s)).map(|c| c.sequence.0);
         assert_eq!(found(&history, -3), Some(5));
@@ -376,9 +358,21 @@ mod tests {
         assert!(history.find(SequenceNumber(i64::MAX)).is_none());
         assert_eq!(history.start_of_last(2), Some(SequenceNumber(10)));
         assert_eq!(history.start_of_last(9), Some(SequenceNumber(5)));
+        assert_eq!(history.start_of_last(0), None);
+        let backwards = history.iter().rev().map(|c| c.sequence.0);
+        assert!(backwards.eq([20, 10, 9, 6, 5]));
+        if let Some(key) = key_hash {
+            let next = history.next_of_instance(&key, SequenceNumber(6));
+            assert_eq!(next, Some(SequenceNumber(9)));
+        }
         history.remove(SequenceNumber(9));
         assert_eq!(found(&history, 7), Some(10));
+        if let Some(key) = key_hash {
+            let next = history.next_of_instance(&key, SequenceNumber(6));
+            assert_eq!(next, Some(SequenceNumber(10)));
+        }
         while history.pop_first().is_some() {}
         assert_eq!(history.bytes(), 0);
+        assert!(history.instances.is_empty());
     }
 }

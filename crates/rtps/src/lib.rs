@@ -28,6 +28,7 @@ extern crate std;
 pub mod fault;
 
 mod changeable;
+mod changes;
 pub mod content_filter;
 mod counts;
 mod defrag;

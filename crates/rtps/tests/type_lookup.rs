@@ -117,16 +117,18 @@ fn only_the_asker_gets_the_reply() {
     assert!(bytes(after) - bytes(before) < 1_000, "{before:?} {after:?}");
 }
 
-/// DATA number 1 of node 1's writer of requests, then its HEARTBEAT.
-fn request_datagram(payload: &[u8]) -> Vec<u8> {
+/// DATA of that number of node 1's writer of requests, then its HEARTBEAT.
+fn request_datagram(number: u32, payload: &[u8]) -> Vec<u8> {
     let ids = [
         EntityId::TYPE_REQUEST_READER.to_bytes(),
         EntityId::TYPE_REQUEST_WRITER.to_bytes(),
     ]
     .concat();
-    let number = [[0; 4], 1_u32.to_le_bytes()].concat();
+    let first = [[0; 4], 1_u32.to_le_bytes()].concat();
+    let count = number.to_le_bytes();
+    let number = [[0; 4], count].concat();
     let data = [&[0, 0, 16, 0], &ids[..], &number, payload].concat();
-    let heartbeat = [&ids[..], &number, &number, &1_u32.to_le_bytes()].concat();
+    let heartbeat = [&ids[..], &first, &number, &count].concat();
     let submessage = |id: u8, flags: u8, content: &[u8]| {
         let length = u16::try_from(content.len()).unwrap().to_le_bytes();
         [&[id, flags, length[0], length[1]], content].concat()
@@ -153,11 +155,34 @@ fn a_request_for_one_type_a_thousand_times_is_answered_once() {
     };
     let sent = |domain: &Domain| domain.sent.get(&address(1)).map_or(0, |(_, bytes)| *bytes);
     let before = sent(&domain);
-    let datagram = request_datagram(&request.encode());
+    let datagram = request_datagram(1, &request.encode());
     domain.deliver(0, Some(address(1)), &datagram);
     domain.flush(0);
     let bytes = sent(&domain) - before;
     assert!((300..2_000).contains(&bytes), "{bytes} bytes");
+}
+
+#[test]
+fn a_burst_of_questions_loses_no_answer() {
+    let mut domain = Domain::met(2);
+    with_odometry(&mut domain);
+    let objects = TypeObjects::new(Odometry::type_description()).unwrap();
+    let sent = |domain: &Domain| domain.sent.get(&address(1)).map_or(0, |(_, bytes)| *bytes);
+    let before = sent(&domain);
+    for number in 1..=500 {
+        let request = Request {
+            identity: Identity::default(),
+            instance: String::new(),
+            operation: Operation::Types,
+            ids: vec![objects.own.complete.id],
+        };
+        let datagram = request_datagram(number, &request.encode());
+        domain.deliver(0, Some(address(1)), &datagram);
+    }
+    domain.flush(0);
+    domain.run_for(Duration::from_secs(1));
+    let bytes = sent(&domain) - before;
+    assert!(bytes >= 500 * 300, "{bytes} bytes");
 }
 
 #[test]
@@ -171,7 +196,7 @@ fn a_stranger_is_not_answered() {
         operation: Operation::Types,
         ids: vec![objects.own.complete.id],
     };
-    let mut datagram = request_datagram(&request.encode());
+    let mut datagram = request_datagram(1, &request.encode());
     datagram[8..20].copy_from_slice(&prefix(9, 9).0);
     let before = domain.datagrams;
     domain.deliver(0, Some(address(7)), &datagram);

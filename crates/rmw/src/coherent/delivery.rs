@@ -1,6 +1,9 @@
 //! How samples reach a subscription whose PRESENTATION lets them wait, and what
 //! it tells of those that never come.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::CacheChange;
 use pteros_rtps::id::{Guid, VendorId};
@@ -302,19 +305,30 @@ impl Core {
         reader.begin_sets(writer.guid, writer.group, tells);
     }
 
-    /// Discovery has something new about which writers publishers have.
+    /// Discovery has something new about which writers publishers have. O(all
+    /// endpoints, and those that readers with group access are matched with).
     pub(crate) fn tell_of_publishers(&self, now: Instant) {
+        let mut told = BTreeSet::new();
         let readers: Vec<_> = {
             let table = self.table.read();
             let all = table.readers.values();
             all.filter(|r| r.data.qos.presentation.is_of_group() && r.holds_samples())
+                // Once for those that are presented as one.
+                .filter(|r| match &r.group {
+                    Some(member) => told.insert(Arc::as_ptr(&member.group)),
+                    None => true,
+                })
                 .cloned()
                 .collect()
         };
+        if readers.is_empty() {
+            return;
+        }
+        let known = self.known_writers();
         for reader in readers {
             let publishers = reader.with_sets(|sets| sets.publishers());
             for publisher in publishers.unwrap_or_default() {
-                let known = self.known_writers(publisher);
+                let known = known.get(&publisher).copied().unwrap_or_default();
                 let mut machine = reader.machine.lock();
                 reader.change_sets(now, &mut machine, |sets| {
                     sets.note_writers(now, publisher, known)

@@ -16,9 +16,6 @@ use crate::time::{Duration, Instant};
 use crate::wire::{Heartbeat, Submessage};
 use crate::writer::{NewChange, ReaderProxyConfig, Writer, WriterConfig, WriterEvent};
 
-/// Messages of a volatile channel that are kept until they are acknowledged.
-const MESSAGES_MAX: u32 = 64;
-
 /// The largest of them: the TypeLookup service's largest reply, with room for
 /// names and headers.
 const MESSAGE_BYTES_MAX: usize = 192 << 10;
@@ -68,21 +65,23 @@ impl Channel {
     }
 
     /// A channel of messages without key, each for one peer, that nobody gets
-    /// who comes later.
+    /// who comes later. `messages_max` are kept until they are acknowledged, and
+    /// no more than a sixteenth of them of the largest size; then the oldest goes.
     pub(crate) fn volatile(
         prefix: GuidPrefix,
-        writer_id: EntityId,
-        reader_id: EntityId,
+        (writer_id, reader_id): (EntityId, EntityId),
         bits: (u32, u32),
+        messages_max: u32,
     ) -> Self {
         let qos = EndpointQos {
             durability: Durability::Volatile,
-            history: History::KeepLast(MESSAGES_MAX),
+            history: History::KeepLast(messages_max),
             ..qos()
         };
         let mut writer = WriterConfig::new(prefix.with(writer_id), qos.clone());
         writer.limits.sample_bytes_max = MESSAGE_BYTES_MAX;
-        writer.limits.history_bytes_max = 16 * MESSAGE_BYTES_MAX;
+        writer.limits.history_bytes_max =
+            MESSAGE_BYTES_MAX.saturating_mul((messages_max / 16) as usize);
         let mut reader = ReaderConfig::new(prefix.with(reader_id), qos.clone());
         reader.limits.defrag.sample_bytes_max = MESSAGE_BYTES_MAX;
         reader.limits.defrag.bytes_max = 2 * MESSAGE_BYTES_MAX;

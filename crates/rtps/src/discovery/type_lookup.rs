@@ -43,6 +43,10 @@ const QUESTIONS_MAX: u32 = 4;
 /// Types that are asked for at a time; when full, the oldest question goes.
 const PENDING_MAX: usize = 64;
 
+/// Replies to all peers that are not acknowledged yet: as many as sixteen peers
+/// ask for at a time. When full, the oldest goes, and is asked for again.
+const REPLIES_MAX: u32 = 16 * PENDING_MAX as u32;
+
 /// What is known of a peer's type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ForeignType {
@@ -88,15 +92,15 @@ impl TypeLookup {
             prefix,
             requests: Channel::volatile(
                 prefix,
-                EntityId::TYPE_REQUEST_WRITER,
-                EntityId::TYPE_REQUEST_READER,
+                (EntityId::TYPE_REQUEST_WRITER, EntityId::TYPE_REQUEST_READER),
                 (spdp::TYPE_REQUEST_WRITER, spdp::TYPE_REQUEST_READER),
+                PENDING_MAX as u32,
             ),
             replies: Channel::volatile(
                 prefix,
-                EntityId::TYPE_REPLY_WRITER,
-                EntityId::TYPE_REPLY_READER,
+                (EntityId::TYPE_REPLY_WRITER, EntityId::TYPE_REPLY_READER),
                 (spdp::TYPE_REPLY_WRITER, spdp::TYPE_REPLY_READER),
+                REPLIES_MAX,
             ),
             offered: BTreeMap::new(),
             learned: BTreeMap::new(),
