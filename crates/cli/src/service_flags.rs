@@ -58,7 +58,7 @@ impl ServiceFlags {
                 qos.durability.to_string().to_lowercase()
             );
         }
-        let announced = qos.to_endpoint().durability_service;
+        let announced = DurabilityService::from(qos.to_endpoint().durability_service);
         let mut service = DurabilityService {
             history: match (history, depth, announced.history) {
                 (Some("keep_all"), Some(depth), _) => bail!(
@@ -76,8 +76,8 @@ impl ServiceFlags {
         own.max_samples = samples.or(own.max_samples);
         own.max_instances = instances.or(own.max_instances);
         own.max_samples_per_instance = of_instance.or(own.max_samples_per_instance);
-        if let Some(delay) = delay {
-            service.cleanup_delay = delay.into();
+        if delay.is_some() {
+            service.cleanup_delay = delay;
         }
         qos.durability_service = Some(service);
         Ok(qos)
@@ -100,7 +100,7 @@ mod tests {
         let service = qos.durability_service.unwrap();
         assert_eq!(service.history, History::KeepLast(7));
         assert_eq!(service.resource_limits.max_samples, Some(100));
-        assert_eq!(service.cleanup_delay, Duration::from_secs(3).into());
+        assert_eq!(service.cleanup_delay, Some(Duration::from_secs(3)));
         assert!(flags.apply(base).is_err());
         let both = ServiceFlags {
             qos_durability_service_history: Some("keep_all".into()),

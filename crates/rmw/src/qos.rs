@@ -17,13 +17,12 @@ use std::time::Duration;
 
 pub use change::FixedPolicy;
 pub use pteros_msg::cdr::Representation;
-pub use pteros_rtps::qos::{
-    DestinationOrder, DurabilityService, History, Ownership, Presentation, ResourceLimits,
-};
+pub use pteros_rtps::qos::{DestinationOrder, History, Ownership, Presentation, ResourceLimits};
 use pteros_rtps::qos::{Durability, EndpointQos, Liveliness, Reliability, XCDR1, XCDR2};
 use pteros_rtps::time::Duration as Span;
 
 use crate::instance::Lifecycle;
+pub use service::DurabilityService;
 pub use words::{QosWordError, parse_duration};
 
 /// How many samples are kept, on either side.
@@ -313,7 +312,7 @@ impl QosProfile {
             partition: self.partition.clone(),
             time_based_filter: self.time_based_filter.into(),
             transport_priority: self.transport_priority,
-            durability_service: self.settled_service(),
+            durability_service: self.settled_service().to_wire(),
             representation: match self.representation {
                 None | Some(Representation::Xcdr1) => vec![XCDR1],
                 Some(Representation::Xcdr2) => vec![XCDR2],

@@ -210,7 +210,7 @@ fn service_text(service: &DurabilityService) -> String {
             text += &format!(", {name} {limit}");
         }
     }
-    let delay = service.cleanup_delay.to_std();
+    let delay = service.cleanup_delay;
     if delay != Some(Duration::ZERO) {
         text += &format!(", cleanup delay {}", duration_text(delay));
     }
@@ -218,7 +218,7 @@ fn service_text(service: &DurabilityService) -> String {
 }
 
 fn service_json(service: &DurabilityService) -> Value {
-    let delay = service.cleanup_delay.to_std();
+    let delay = service.cleanup_delay;
     json!({
         "history": match service.history {
             History::KeepLast(_) => "KEEP_LAST",

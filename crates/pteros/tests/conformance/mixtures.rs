@@ -130,7 +130,7 @@ pub fn stored_instances_are_filtered_for_late_joiners(stage: &Stage) {
     let transient = QosProfile::default().keep_last(2).transient();
     let qos = QosProfile {
         durability_service: Some(DurabilityService {
-            cleanup_delay: Duration::from_secs(3_600).into(),
+            cleanup_delay: Some(Duration::from_secs(3_600)),
             history: History::KeepLast(2),
             ..DurabilityService::default()
         }),

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use pteros_rtps::qos::{DestinationOrder, DurabilityService, Ownership, ResourceLimits};
+use pteros_rtps::qos::{DestinationOrder, Ownership, ResourceLimits};
 
 use super::{
-    DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QosProfile, ReliabilityPolicy,
-    Representation,
+    DurabilityPolicy, DurabilityService, HistoryPolicy, LivelinessPolicy, QosProfile,
+    ReliabilityPolicy, Representation,
 };
 
 /// ROS 2's presets.

@@ -1,15 +1,55 @@
 //! DURABILITY_SERVICE as users give it (DDS 1.4 §2.2.3.5): what a transient or
 //! persistent publisher's store keeps.
 
-use pteros_rtps::qos::{Durability, DurabilityService, EndpointQos, History};
+use std::time::Duration;
 
-use super::{DurabilityPolicy, QosError, QosProfile, wire_history};
+use pteros_rtps::qos as wire;
+use pteros_rtps::qos::{Durability, EndpointQos, History, ResourceLimits};
+
+use super::{DurabilityPolicy, QosError, QosProfile, span, wire_history};
+
+/// What a transient or persistent publisher's store keeps (DDS 1.4 §2.2.3.5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DurabilityService {
+    /// How long a disposed instance is kept; zero by default. `None`: for ever.
+    pub cleanup_delay: Option<Duration>,
+    /// What is kept of each instance; the last sample by default.
+    pub history: History,
+    /// Bounds of what is kept; none by default.
+    pub resource_limits: ResourceLimits,
+}
+
+impl Default for DurabilityService {
+    fn default() -> Self {
+        wire::DurabilityService::default().into()
+    }
+}
+
+impl From<wire::DurabilityService> for DurabilityService {
+    fn from(service: wire::DurabilityService) -> Self {
+        Self {
+            cleanup_delay: service.cleanup_delay.to_std(),
+            history: service.history,
+            resource_limits: service.resource_limits,
+        }
+    }
+}
+
+impl DurabilityService {
+    pub(super) fn to_wire(self) -> wire::DurabilityService {
+        wire::DurabilityService {
+            cleanup_delay: span(self.cleanup_delay),
+            history: self.history,
+            resource_limits: self.resource_limits,
+        }
+    }
+}
 
 /// What an endpoint announced, if that says anything.
 pub(super) fn announced(endpoint: &EndpointQos) -> Option<DurabilityService> {
     let service = endpoint.durability_service;
     let says = endpoint.durability >= Durability::Transient || service != <_>::default();
-    says.then_some(service)
+    says.then(|| service.into())
 }
 
 impl QosProfile {

@@ -60,6 +60,37 @@ fn an_announced_profile_reads_back_as_it_was() {
 }
 
 #[test]
+fn a_durability_service_keeps_what_was_disposed_of_as_long_as_it_says() {
+    use pteros_rtps::qos as wire;
+    assert_eq!(
+        DurabilityService::default().cleanup_delay,
+        Some(Duration::ZERO)
+    );
+    for (delay, span) in [
+        (None, Span::INFINITE),
+        (Some(Duration::from_secs(3)), Span::from_secs(3)),
+    ] {
+        let service = DurabilityService {
+            cleanup_delay: delay,
+            ..DurabilityService::default()
+        };
+        let profile = QosProfile::default()
+            .transient()
+            .durability_service(service);
+        let endpoint = profile.to_endpoint();
+        assert_eq!(
+            endpoint.durability_service,
+            wire::DurabilityService {
+                cleanup_delay: span,
+                ..wire::DurabilityService::default()
+            }
+        );
+        let read = QosProfile::from_endpoint(&endpoint);
+        assert_eq!(read.durability_service, Some(service));
+    }
+}
+
+#[test]
 fn subscriptions_take_both_representations_unless_told_otherwise() {
     let plain = QosProfile::default();
     assert_eq!(plain.to_endpoint().representation, [XCDR1]);
