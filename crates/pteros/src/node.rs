@@ -405,7 +405,10 @@ impl Node {
     /// slashes. Types with a `@dds_name` are met by that name alone
     /// ([`DynamicType::dds_type_name`]). Of an instance's end it gets the
     /// serialized key if its options have a
-    /// [`key_reader`](SubscriptionOptions::key_reader).
+    /// [`key_reader`](SubscriptionOptions::key_reader). Without one the topic's
+    /// publishers of this moment say whether it has a key; other DDS
+    /// implementations' publishers that come later and have one do not match a
+    /// subscription without, which is warned of.
     ///
     /// # Errors
     /// See [`CreateError`].

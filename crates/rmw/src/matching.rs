@@ -414,6 +414,7 @@ impl Core {
             self.serve_reader(now, &reader);
             reader.events.note_matched(remote.guid, 1);
             self.warn_of_definitions(&reader.data, remote);
+            self.warn_of_key(&reader.data, remote, vendor);
         }
     }
 
