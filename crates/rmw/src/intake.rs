@@ -246,18 +246,16 @@ impl Intake {
     }
 
     /// Does something to the sets, and judges what became ready; how many samples
-    /// wait to be taken for it. Where instances are told apart they are asked
-    /// when a set is taken.
+    /// wait to be taken for it, if anything does. Where instances are told apart
+    /// they are asked when a set is taken.
     pub(crate) fn with_sets(
         &mut self,
         now: Instant,
         alive: impl Fn(Guid) -> bool,
         change: impl FnOnce(&mut Sets) -> Vec<Batch>,
-    ) -> u64 {
-        let Some(mut sets) = self.sets.take() else {
-            return 0;
-        };
-        let mut queued = 0;
+    ) -> Option<u64> {
+        let mut sets = self.sets.take()?;
+        let mut queued = None;
         for Batch {
             is_set,
             at,
@@ -273,9 +271,10 @@ impl Intake {
                 });
                 items = judged.collect();
             }
-            let count = items.len() as u64;
-            if count > 0 && sets.shelve(Batch { is_set, at, items }) {
-                queued += count;
+            let is_sample = |(_, item): &&(usize, Item)| !item.is_end();
+            let samples = items.iter().filter(is_sample).count() as u64;
+            if !items.is_empty() && sets.shelve(Batch { is_set, at, items }) {
+                *queued.get_or_insert(0) += samples;
             }
         }
         self.sets = Some(sets);

@@ -47,7 +47,9 @@ impl Wants {
 /// The counters of a subscription. Totals since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReaderCounts {
-    /// Samples put into the queue.
+    /// Samples put into the queue. Where they wait for others (coherent sets,
+    /// groups), what a filter, an owner or a limit keeps back counts here as
+    /// well: it is asked when they are taken.
     pub received: u64,
     /// Samples that made room for newer ones before being taken.
     pub overwritten: u64,
@@ -328,6 +330,14 @@ impl ReaderEndpoint {
     pub(crate) fn note_received(&self, count: u64) {
         if count > 0 {
             self.received.fetch_add(count, Ordering::Relaxed);
+            self.slot.ready();
+        }
+    }
+
+    /// Something waits to be taken, of which so many are samples.
+    pub(crate) fn note_ready(&self, samples: u64) {
+        self.note_received(samples);
+        if samples == 0 {
             self.slot.ready();
         }
     }

@@ -72,7 +72,7 @@ pub(crate) struct Taken {
 
 /// What members are to be told once the lock is released.
 #[derive(Default)]
-struct News(Vec<(Arc<ReaderEndpoint>, u64, Losses)>);
+struct News(Vec<(Arc<ReaderEndpoint>, Option<u64>, Losses)>);
 
 impl SubscriptionGroup {
     fn new(presentation: Presentation) -> Self {
@@ -193,9 +193,11 @@ impl SubscriptionGroup {
     }
 
     fn tell(&self, news: News) {
-        let has_samples = news.0.iter().any(|(_, queued, _)| *queued > 0);
+        let has_samples = news.0.iter().any(|(_, queued, _)| queued.is_some());
         for (reader, queued, losses) in news.0 {
-            reader.note_received(queued);
+            if let Some(samples) = queued {
+                reader.note_ready(samples);
+            }
             reader.note_losses(losses);
         }
         if has_samples {
@@ -326,8 +328,8 @@ impl GroupState {
         let mut queued = BTreeMap::<usize, u64>::new();
         for batch in ready {
             let mut counts = BTreeMap::<usize, u64>::new();
-            for (reader, _) in &batch.items {
-                *counts.entry(*reader).or_default() += 1;
+            for (reader, item) in &batch.items {
+                *counts.entry(*reader).or_default() += u64::from(!item.is_end());
             }
             if self.sets.shelve(batch) {
                 for (reader, count) in counts {
@@ -338,8 +340,8 @@ impl GroupState {
         let mut news = News::default();
         for (place, member) in self.members.iter().enumerate() {
             let losses = self.sets.losses(place);
-            let queued = queued.get(&place).copied().unwrap_or(0);
-            if queued == 0 && losses == Losses::default() {
+            let queued = queued.get(&place).copied();
+            if queued.is_none() && losses == Losses::default() {
                 continue;
             }
             let reader = member.as_ref().and_then(|m| m.reader.upgrade());

@@ -94,7 +94,7 @@ impl ReaderEndpoint {
         }
         let has_place = is_sample && (self.is_keyed() || !item.is_end());
         if has_place {
-            self.note_heard(now, machine);
+            self.note_heard(now, machine, [&item]);
         }
         let arrival = Arrival {
             writer: item.meta.publisher,
@@ -131,7 +131,7 @@ impl ReaderEndpoint {
             false => [None, None],
         };
         if items.iter().any(Option::is_some) {
-            self.note_heard(now, machine);
+            self.note_heard(now, machine, items.iter().flatten());
         }
         let arrival = Arrival {
             writer,
@@ -146,11 +146,21 @@ impl ReaderEndpoint {
         }
     }
 
-    /// In a group a sample counts for the deadline when it comes: when it may be
-    /// seen is up to others.
-    fn note_heard(&self, now: Instant, machine: &mut Reader) {
+    /// In a group a sample counts for the deadline when it comes, and everywhere
+    /// for its instance's: when it may be seen is up to others.
+    fn note_heard<'i>(
+        &self,
+        now: Instant,
+        machine: &mut Reader,
+        items: impl IntoIterator<Item = &'i Item>,
+    ) {
         if self.group.is_some() {
             machine.note_update(now);
+        }
+        if let Some(instances) = &mut self.intake().instances {
+            for item in items {
+                instances.note_heard(now, item);
+            }
         }
     }
 
@@ -196,6 +206,7 @@ impl ReaderEndpoint {
         let mut machine = self.machine.lock();
         let mut intake = self.intake();
         let was_full = intake.is_full_for(None);
+        let (mut arrived, mut has_alarms) = (Arrived::default(), false);
         loop {
             let is_empty = intake.is_empty();
             let next = match &mut intake.sets {
@@ -205,7 +216,10 @@ impl ReaderEndpoint {
             let items = next.map(|batch| batch.items).unwrap_or_default();
             for (_, item) in items {
                 if self.is_keyed() {
-                    enter(&mut intake, now(), &mut machine, item);
+                    let entered = enter(&mut intake, now(), &mut machine, item);
+                    arrived.rejected |= entered == Entered::Rejected;
+                    // What is held or has ended has a time to be looked at.
+                    has_alarms |= matches!(entered, Entered::Heard | Entered::Noted);
                 } else {
                     intake.queue.push_or_drop_oldest(item);
                 }
@@ -214,6 +228,11 @@ impl ReaderEndpoint {
             // What has expired may not have been the last.
             if popped.item.is_some() || intake.has_nothing() {
                 popped.made_room |= was_full && !intake.is_full_for(None);
+                popped.resume |= has_alarms;
+                drop(intake);
+                if arrived.rejected {
+                    self.note_arrived(&arrived);
+                }
                 return popped;
             }
         }
@@ -241,10 +260,10 @@ impl ReaderEndpoint {
             Some(sets) => sets.losses(SOLE),
         };
         drop(intake);
-        if queued > 0 {
+        if let Some(samples) = queued {
             machine.note_update(now);
+            self.note_ready(samples);
         }
-        self.note_received(queued);
         self.note_losses(losses);
     }
 

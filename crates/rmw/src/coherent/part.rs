@@ -168,7 +168,7 @@ impl Stream {
             received: 0,
             is_whole: has_beginning,
         });
-        open.received += 1;
+        open.received += items.iter().filter(|item| !item.is_end()).count() as u64;
         let weight: usize = items.iter().map(Item::weight).sum();
         self.open_bytes = match open.items.is_empty() {
             true => weight,

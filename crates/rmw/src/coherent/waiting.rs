@@ -237,9 +237,9 @@ impl Waiting {
         let Some(oldest) = self.pop() else {
             return false;
         };
-        for (reader, _) in &oldest.items {
+        for (reader, item) in &oldest.items {
             if let Some(shelf) = self.shelves.get_mut(*reader) {
-                shelf.overwritten += 1;
+                shelf.overwritten += u64::from(!item.is_end());
             }
         }
         true
@@ -277,9 +277,9 @@ impl Waiting {
     }
 
     fn note_expired(&mut self, batch: &Batch) {
-        for (reader, _) in &batch.items {
+        for (reader, item) in &batch.items {
             if let Some(shelf) = self.shelves.get_mut(*reader) {
-                shelf.expired += 1;
+                shelf.expired += u64::from(!item.is_end());
             }
         }
     }

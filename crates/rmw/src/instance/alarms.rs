@@ -34,6 +34,11 @@ impl Alarms {
         }
     }
 
+    /// How many are set.
+    pub(crate) fn len(&self) -> usize {
+        self.at.len()
+    }
+
     pub(crate) fn stop(&mut self, key: KeyHash, alarm: Alarm) {
         if let Some(at) = self.at.remove(&(key, alarm)) {
             self.due.remove(&(at, key, alarm));

@@ -49,6 +49,8 @@ pub(crate) struct Instances {
     /// Writers that are gone, while samples of theirs are held back.
     gone: Vec<(Guid, SampleMeta)>,
     held_back: bool,
+    /// See [`Instances::note_heard`].
+    hears_early: bool,
     /// Something was purged since [`Instances::resumes`] was asked.
     has_purged: bool,
     pub(crate) totals: Totals,
@@ -82,6 +84,7 @@ impl Instances {
             parked: None,
             gone: Vec::new(),
             held_back: false,
+            hears_early: false,
             has_purged: false,
             totals: Totals::default(),
         }
@@ -204,6 +207,32 @@ impl Instances {
         noted(news)
     }
 
+    /// Something came that waits for others before it is offered: it counts for
+    /// the deadline now.
+    pub(crate) fn note_heard(&mut self, now: Instant, item: &Item) {
+        self.hears_early = true;
+        let Some(keyed) = &item.instance else {
+            return;
+        };
+        let key = keyed.info.key;
+        let record = self.records.get(&key);
+        let owner = record.and_then(|record| record.owner.as_ref());
+        if owner.is_some_and(|owner| owner.guid != item.meta.publisher) {
+            return;
+        }
+        match keyed.kind {
+            ChangeKind::Alive if record.is_some() || self.alarms.len() < self.instances_max => {
+                let due = now.after(self.qos.deadline);
+                self.alarms.set(key, Alarm::Deadline, due);
+            }
+            ChangeKind::Disposed | ChangeKind::DisposedUnregistered => {
+                self.alarms.stop(key, Alarm::Deadline);
+            }
+            // Others may still write it.
+            ChangeKind::Alive | ChangeKind::Unregistered => {}
+        }
+    }
+
     fn serialized_key(&self, item: &Item) -> Bytes {
         match (item.instance.as_deref(), &item.body) {
             (Some(keyed), _) if !keyed.key.is_empty() => keyed.key.clone(),
@@ -229,8 +258,10 @@ impl Instances {
             keyed.info = record.info;
         }
         self.alarms.stop(key, Alarm::Purge);
-        let due = now.after(self.qos.deadline);
-        self.alarms.set(key, Alarm::Deadline, due);
+        if !self.hears_early {
+            let due = now.after(self.qos.deadline);
+            self.alarms.set(key, Alarm::Deadline, due);
+        }
         let passed = match &mut record.separation {
             None => Some(item),
             Some(separation) => {
@@ -355,7 +386,10 @@ impl Instances {
         record.newest = record.newest.max(Some(place));
         self.shelf.put(place, news);
         self.dormant.remove(&key);
-        self.alarms.stop(key, Alarm::Deadline);
+        // A newer sample may have been heard since it was disposed of.
+        if !self.hears_early || state != InstanceState::Disposed {
+            self.alarms.stop(key, Alarm::Deadline);
+        }
         self.alarms.stop(key, Alarm::Release);
         let delay = self.lifecycle.purge_delay(state);
         self.alarms.set(key, Alarm::Purge, now.after(delay));
@@ -504,7 +538,10 @@ impl Instances {
             match alarm {
                 Alarm::Deadline => {
                     self.totals.deadlines_missed += 1;
-                    self.alarms.set(key, alarm, now.after(self.qos.deadline));
+                    // What waits in a set may never be known: once is enough.
+                    if self.records.contains_key(&key) {
+                        self.alarms.set(key, alarm, now.after(self.qos.deadline));
+                    }
                 }
                 Alarm::Release => released += u64::from(self.release(now, key)),
                 Alarm::Purge => self.purge(key),
