@@ -92,10 +92,11 @@ impl Scene {
     }
 
     /// Goes on for long enough to see a stall. On a busy machine somebody may
-    /// get no processor for that long; not three times in a row.
+    /// get no processor for that long; then it is tried again. Whoever waited
+    /// for the one that is stopped would not come back from the first try.
     fn must_not_stall(&mut self, when: &str) {
         let mut stalls = Vec::new();
-        while stalls.len() < 3 && stalls.last().is_none_or(|stall| *stall > STALL_MAX) {
+        while stalls.len() < 20 && stalls.last().is_none_or(|stall| *stall > STALL_MAX) {
             stalls.push(self.go_on(STALL_MAX * 3 / 2));
         }
         let last = stalls[stalls.len() - 1];
