@@ -241,6 +241,19 @@ impl Participant {
         }
     }
 
+    /// Asks at addresses that participants name for their endpoints.
+    pub(super) fn transmit_questions(&mut self, now: Instant, out: &mut Outbox) {
+        let bytes = HEADER_BYTES + INFO_DST_BYTES + Heartbeat::SIZE_BYTES;
+        let limits = self.config.limits;
+        while !out.is_full()
+            && let Some((prefix, at)) = self.claims.next_question(now, &limits, bytes)
+        {
+            let probe = self.sedp.publications.probe();
+            let route = self.config.reach.choose(&[at]);
+            self.write_probe(&route, prefix, &probe, out);
+        }
+    }
+
     fn write_probe(&self, route: &Route, prefix: GuidPrefix, probe: &Heartbeat, out: &mut Outbox) {
         let mut message = out.begin(self.config.prefix, &route.locators, DATAGRAM_BYTES);
         message.info_destination(prefix);

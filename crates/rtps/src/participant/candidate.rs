@@ -189,7 +189,7 @@ impl Candidates {
     }
 }
 
-fn pause(tries: u32) -> Duration {
+pub(super) fn pause(tries: u32) -> Duration {
     let factor = 1i64 << tries.min(10);
     FIRST_PAUSE.times(factor).min(LAST_PAUSE)
 }
@@ -200,9 +200,11 @@ fn pause(tries: u32) -> Duration {
 pub(super) enum Proof {
     /// It came from this announced address.
     Address([u8; 4]),
-    /// It came from this host, and so do the announced addresses; or the
-    /// driver can't tell where it came from.
+    /// It came from this host, and so do the announced addresses.
     Plausible,
+    /// The driver can't tell where it came from, or vouches for it: notices
+    /// come from this host by another way.
+    Untold,
     /// It came from somewhere else.
     None,
 }
@@ -210,17 +212,20 @@ pub(super) enum Proof {
 /// Judges the source address of a datagram.
 pub(super) fn proof(from: Option<Locator>, announced: &[Locator], reach: &Reach) -> Proof {
     let Some((source, _)) = from.and_then(Locator::to_udp_v4) else {
-        return Proof::Plausible;
+        return Proof::Untold;
     };
     let addresses = announced.iter().filter_map(|l| l.to_udp_v4());
     if addresses.clone().any(|(ip, _)| ip == source) {
         return Proof::Address(source);
     }
-    let ours = source[0] == 127 || reach.own.iter().any(|own| own.ip == source);
-    if ours && reach.choose(announced).is_same_host() {
+    if is_of_this_host(source, reach) && reach.choose(announced).is_same_host() {
         return Proof::Plausible;
     }
     Proof::None
+}
+
+pub(super) fn is_of_this_host(ip: [u8; 4], reach: &Reach) -> bool {
+    ip[0] == 127 || reach.own.iter().any(|own| own.ip == ip)
 }
 
 /// The route to a peer: the announced address that it was seen to use, else

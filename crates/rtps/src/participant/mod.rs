@@ -17,6 +17,7 @@
 
 mod announce;
 mod candidate;
+mod claims;
 mod config;
 mod endpoints;
 mod event;
@@ -53,6 +54,7 @@ use crate::stats::Tally;
 use pteros_msg::typeobject::TypeObjects;
 
 use candidate::Candidates;
+use claims::Claims;
 use endpoints::Endpoints;
 use neighbour::Postbox;
 use peer::Peers;
@@ -66,6 +68,7 @@ pub struct Participant {
     announcer: Announcer,
     announce_to: Arc<[Locator]>,
     candidates: Candidates,
+    claims: Claims,
     peers: Peers,
     leases: Leases,
     tombstones: Tombstones,
@@ -88,6 +91,7 @@ impl Participant {
             announcer: Announcer::new(now, &data, announce_period(&config)),
             announce_to: Arc::from(config.announce_to.as_slice()),
             candidates: Candidates::default(),
+            claims: Claims::default(),
             peers: Peers::default(),
             leases: Leases::default(),
             tombstones: Tombstones::default(),
@@ -144,12 +148,13 @@ impl Participant {
         }
         if source.destination == self.config.prefix {
             self.promote(now, from, source.prefix);
+            self.note_shown(from, source.prefix);
         }
         if self.sedp.publications.handle(now, source, message)
             || self.sedp.subscriptions.handle(now, source, message)
         {
             while let Some(news) = self.sedp.poll_news(&self.config.limits.data) {
-                self.handle_news(news);
+                self.handle_news(now, news);
             }
             while let Some(prefix) = self.sedp.poll_began_anew() {
                 self.lose(prefix, LostReason::BeganAnew);
@@ -185,6 +190,7 @@ impl Participant {
         }
         let silent = self.candidates.expire(now, &self.config.limits);
         self.stats.candidates_expired.tally_by(silent as u64);
+        self.claims.expire(now, &self.config.limits);
         self.wlp.handle_timeout(now);
         self.post_assertions();
         self.wlp.channel.handle_timeout(now);
@@ -200,6 +206,7 @@ impl Participant {
         [
             Some(self.announcer.next_timeout()),
             self.candidates.next_timeout(&self.config.limits),
+            self.claims.next_timeout(&self.config.limits),
             self.leases.next_timeout(),
             self.peers.next_timeout(),
             self.tombstones.next_timeout(),
@@ -333,6 +340,7 @@ impl Participant {
         self.transmit_announcements(now, out);
         self.transmit_answers(now, out);
         self.transmit_probes(now, out);
+        self.transmit_questions(now, out);
         let publications = self.sedp.publications.poll_transmit(now, out);
         let subscriptions = self.sedp.subscriptions.poll_transmit(now, out);
         let liveliness = self.wlp.channel.poll_transmit(now, out);

@@ -203,7 +203,7 @@ impl Participant {
             if self.peers.data(prefix).is_some_and(|known| **known == data) {
                 self.note_alive(prefix, now);
             } else {
-                self.renew(now, Arc::new(data), Proof::Plausible);
+                self.renew(now, Arc::new(data), Proof::Untold);
             }
             return true;
         }

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use crate::discovery::data::{EndpointData, ParticipantData};
 use crate::discovery::sedp::News;
 use crate::id::{Guid, GuidPrefix};
-use crate::locator::Route;
+use crate::locator::{Locator, Route};
 use crate::matching::{Verdict, judge};
 use crate::time::Instant;
 
@@ -14,6 +14,10 @@ use super::candidate::Proof;
 use super::peer::Peer;
 use super::{LostReason, Participant, ParticipantEvent};
 use crate::stats::Tally;
+
+/// The least bytes that say where an endpoint is: headers, its GUID, a locator
+/// and two names.
+const NAMING_BYTES: usize = 96;
 
 impl Participant {
     /// Starts speaking to a participant.
@@ -33,7 +37,7 @@ impl Participant {
 
     /// Starts to heed what a neighbour posts.
     pub(super) fn meet_neighbour(&mut self, now: Instant, data: Arc<ParticipantData>) {
-        let peer = Peer::new(data.clone(), Proof::Plausible, &self.config.reach, true);
+        let peer = Peer::new(data.clone(), Proof::Untold, &self.config.reach, true);
         self.peers.insert(now, peer);
         self.tombstones.lower(data.prefix);
         self.events
@@ -43,6 +47,7 @@ impl Participant {
     /// Forgets a participant and all that was its.
     pub(super) fn lose(&mut self, prefix: GuidPrefix, reason: LostReason) {
         self.leases.revoke(prefix);
+        self.claims.forget(prefix);
         if self.peers.remove(prefix).is_none() {
             return;
         }
@@ -113,14 +118,45 @@ impl Participant {
     }
 
     /// A change of a peer's SEDP arrived.
-    pub(super) fn handle_news(&mut self, news: News) {
+    pub(super) fn handle_news(&mut self, now: Instant, news: News) {
         match news {
             News::Endpoint(data) => {
+                self.claim_for(now, &data);
                 self.handle_endpoint(data);
             }
             News::Gone(guid) => self.end_endpoint(guid),
             News::Malformed => self.stats.malformed.tally(),
             News::Impersonation => self.stats.impersonation.tally(),
+        }
+    }
+
+    /// Lets an address be asked that an endpoint names and nobody has shown to
+    /// be at.
+    fn claim_for(&mut self, now: Instant, remote: &EndpointData) {
+        let prefix = remote.guid.prefix;
+        let Some(peer) = self.peers.find(prefix) else {
+            return;
+        };
+        if let Some(at) = peer.claim_of(remote, &self.config.reach) {
+            let names = remote.topic.len().saturating_add(remote.type_name.len());
+            let bytes = NAMING_BYTES.saturating_add(names);
+            self.claims
+                .note(now, &self.config.limits, prefix, at, bytes);
+        }
+    }
+
+    /// A message addressed to us: where it comes from, its sender can be sent
+    /// to.
+    pub(super) fn note_shown(&mut self, from: Option<Locator>, prefix: GuidPrefix) {
+        let from = from.filter(|_| !self.claims.is_empty());
+        let Some((from, (ip, _))) = from.and_then(|from| Some((from, from.to_udp_v4()?))) else {
+            return;
+        };
+        if self.claims.settle(prefix, from.address)
+            && let Some(peer) = self.peers.find_mut(prefix)
+        {
+            peer.note_shown(ip);
+            self.reroute(prefix);
         }
     }
 

@@ -12,7 +12,7 @@ use crate::locator::{Locator, Reach, Route};
 use crate::time::{Duration, Instant};
 
 use super::LostReason;
-use super::candidate::{Proof, route};
+use super::candidate::{Proof, is_of_this_host, route};
 
 /// How long one whose address was taken may stay silent, and the pause between
 /// our questions. Twelve questions fail together once in 3 000 times at 30 % loss.
@@ -31,10 +31,16 @@ const LINK_ENDED: Doubt = Doubt {
     reason: LostReason::LinkEnded,
 };
 
+/// Further addresses of one participant that are remembered; beyond that the
+/// oldest has to be shown again.
+const SHOWN_MAX: usize = 8;
+
 /// One participant.
 pub(super) struct Peer {
     pub(super) data: Arc<ParticipantData>,
     proof: Proof,
+    /// Further addresses from which it was heard, when asked there.
+    shown: Vec<[u8; 4]>,
     /// To its built-in endpoints.
     pub(super) metatraffic: Route,
     /// To its user endpoints that name no address of their own.
@@ -54,15 +60,61 @@ impl Peer {
         reach: &Reach,
         is_neighbour: bool,
     ) -> Self {
-        Self {
+        let mut peer = Self {
             is_neighbour,
             is_met_for_types: false,
             metatraffic: route(reach, &data.metatraffic_unicast, proof),
-            user: route(reach, &data.default_unicast, proof),
             link: None,
+            user: reach.choose(&[]),
             data,
             proof,
+            shown: Vec::new(),
+        };
+        peer.user = peer.way_among(&peer.data.default_unicast, reach);
+        peer
+    }
+
+    /// The route for users' traffic to one of these addresses, where the
+    /// participant has shown to be.
+    fn way_among(&self, named: &[Locator], reach: &Reach) -> Route {
+        let at = named.iter().copied().filter(|l| self.is_at(*l, reach));
+        let at: Vec<Locator> = at.collect();
+        route(reach, &at, self.proof)
+    }
+
+    fn is_at(&self, locator: Locator, reach: &Reach) -> bool {
+        let Some((ip, _)) = locator.to_udp_v4() else {
+            return false;
+        };
+        let shares_host = match self.proof {
+            Proof::Untold => return true,
+            Proof::Address(at) if at == ip => return true,
+            Proof::Address(at) => is_of_this_host(at, reach),
+            Proof::Plausible => true,
+            Proof::None => false,
+        };
+        self.shown.contains(&ip) || (shares_host && is_of_this_host(ip, reach))
+    }
+
+    /// The address that an endpoint could be reached at, if all that it names
+    /// have yet to be shown.
+    pub(super) fn claim_of(&self, endpoint: &EndpointData, reach: &Reach) -> Option<Locator> {
+        let named = match endpoint.unicast.is_empty() {
+            true => &self.data.default_unicast,
+            false => &endpoint.unicast,
+        };
+        if !self.way_among(named, reach).locators.is_empty() {
+            return None;
         }
+        reach.choose(named).locators.first().copied()
+    }
+
+    /// It was heard from an address at which it was asked.
+    pub(super) fn note_shown(&mut self, ip: [u8; 4]) {
+        if self.shown.len() >= SHOWN_MAX {
+            self.shown.remove(0);
+        }
+        self.shown.push(ip);
     }
 
     /// Where one of its endpoints is reached. Shared with the others whenever
@@ -74,7 +126,7 @@ impl Peer {
         if endpoint.unicast.is_empty() {
             return self.user.clone();
         }
-        let own = route(reach, &endpoint.unicast, self.proof);
+        let own = self.way_among(&endpoint.unicast, reach);
         if own == self.user || own.locators.is_empty() {
             return self.user.clone();
         }
@@ -144,6 +196,8 @@ impl Peers {
         let mut after = Peer::new(peer.data.clone(), peer.proof, reach, peer.is_neighbour);
         after.is_met_for_types = peer.is_met_for_types;
         after.link = peer.link.clone();
+        after.shown.clone_from(&peer.shown);
+        after.user = after.way_among(&after.data.default_unicast, reach);
         let before = core::mem::replace(peer, after);
         Some((before, peer))
     }

@@ -47,6 +47,7 @@ fn every_story_stands_in_the_table_and_nothing_else() {
 #[test]
 fn stories_end_with_the_rules() {
     let sources = [
+        include_str!("addresses.rs"),
         include_str!("endpoints.rs"),
         include_str!("fragments.rs"),
         include_str!("liveliness.rs"),

@@ -7,6 +7,7 @@
 //! `close`; README.md lists which story stands for what. Payloads of messages
 //! have a wing of their own in `pteros-msg`, node lists one in `pteros-rmw`.
 
+mod addresses;
 #[path = "../../../pteros/tests/walk/allocations.rs"]
 mod allocations;
 mod catalogue;
