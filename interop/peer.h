@@ -38,7 +38,7 @@ struct peer_options {
   double rate;              /* 0 is as fast as possible */
   int domain, wait_matched;
   double timeout, linger, settle; /* seconds; timeout 0 is without end */
-  bool shared_memory, start_on_line;
+  bool shared_memory, start_on_line, by_lines;
 };
 
 /* -- lines --------------------------------------------------------------- */
@@ -145,6 +145,21 @@ static void wait_for_start(const struct peer_options *o)
       ;
   if (o->wait_matched)
     sleep_until(now_ns() + seconds(o->settle));
+}
+
+/* With --start lines: the next thing to do, without its end of line; NULL when
+ * there is no more. Cut into the word and what stands behind it. */
+static char *next_order(char *line, size_t size, char **word)
+{
+  if (!fgets(line, (int)size, stdin))
+    return NULL;
+  line[strcspn(line, "\n")] = 0;
+  *word = line;
+  char *blank = strchr(line, ' ');
+  if (!blank)
+    return line + strlen(line);
+  *blank = 0;
+  return blank + 1;
 }
 
 /* The moment to give up at, far away when there is no timeout. */
@@ -320,7 +335,10 @@ static void set_option(struct peer_options *o, const char *n, const char *v)
   else if (IS("--enclave")) o->enclave = v;
   else if (IS("--wait")) o->wait = (enum peer_wait)choice(n, v, "listener|waitset");
   else if (IS("--settle")) o->settle = number(n, v);
-  else if (IS("--start")) o->start_on_line = choice(n, v, "now|stdin") == 1;
+  else if (IS("--start")) {
+    int start = choice(n, v, "now|stdin|lines");
+    o->start_on_line = start == 1, o->by_lines = start == 2;
+  }
   else if (IS("--shared-memory")) o->shared_memory = choice(n, v, "off|on") == 1;
   else fail(EXIT_USAGE, "unknown option %s; see interop/README.md", n);
 #undef IS

@@ -241,6 +241,44 @@ static void stay_until(dds_entity_t writer, int64_t moment)
   }
 }
 
+/* Changes a policy of an endpoint that lives, or of what it belongs to. */
+static dds_return_t change_qos(dds_entity_t endpoint, const char *policy, const char *value)
+{
+  dds_qos_t *qos = dds_create_qos();
+  dds_return_t result = DDS_RETCODE_BAD_PARAMETER;
+  if (!strcmp(policy, "user_data")) {
+    dds_qset_userdata(qos, value, strlen(value));
+    result = dds_set_qos(endpoint, qos);
+  } else if (!strcmp(policy, "strength")) {
+    dds_qset_ownership_strength(qos, atoi(value));
+    result = dds_set_qos(endpoint, qos);
+  } else if (!strcmp(policy, "partition")) {
+    dds_qset_partition1(qos, value);
+    result = dds_set_qos(dds_get_parent(endpoint), qos);
+  }
+  dds_delete_qos(qos);
+  return result;
+}
+
+/* Does what lines say until there are no more. */
+static long obey(dds_entity_t endpoint)
+{
+  char line[512], *word, *rest;
+  long seq = 0;
+  while ((rest = next_order(line, sizeof line, &word))) {
+    if (!strcmp(word, "write")) {
+      write_sample(endpoint, ++seq);
+      continue;
+    }
+    dds_return_t result = change_qos(endpoint, word, rest);
+    if (result == DDS_RETCODE_OK)
+      say("did %s %s", word, rest);
+    else
+      say("refused %s: %s", word, dds_strretcode(result));
+  }
+  return seq;
+}
+
 static int run_pub(void)
 {
   int64_t end = give_up_at(&options);
@@ -254,13 +292,13 @@ static int run_pub(void)
   }
   wait_for_start(&options);
   int64_t next = now_ns();
-  long seq = 0;
-  while (!stop_requested && (!options.count || seq < options.count) && now_ns() < end) {
+  long seq = options.by_lines ? obey(writer) : 0;
+  while (!options.by_lines && !stop_requested && (!options.count || seq < options.count) && now_ns() < end) {
     write_sample(writer, ++seq);
     if (options.rate > 0 && seq != options.count)
       stay_until(writer, next += (int64_t)(1e9 / options.rate));
   }
-  bool complete = !options.count || seq == options.count;
+  bool complete = !options.count || seq == options.count || options.by_lines;
   if (options.reliable && !stop_requested && dds_wait_for_acks(writer, DDS_SECS(10)) != 0)
     say("unacknowledged");
   stay_until(writer, now_ns() + seconds(options.linger));
@@ -273,8 +311,12 @@ static int run_sub(void)
 {
   int64_t end = give_up_at(&options);
   dds_entity_t participant = make_participant();
-  make_reader(participant, options.topic, on_data);
+  dds_entity_t reader = make_reader(participant, options.topic, on_data);
   say("ready");
+  if (options.by_lines) {
+    obey(reader);
+    stop_requested = true;
+  }
   while (!stop_requested && now_ns() < end && (!options.count || atomic_load(&received_count) < options.count))
     sleep_ns(2000000);
   bool complete = !options.count || atomic_load(&received_count) >= options.count;

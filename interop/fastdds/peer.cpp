@@ -285,6 +285,66 @@ static void stay_until(DataWriter *writer, int64_t moment)
   }
 }
 
+// Changes a policy of a writer that lives, or of what it belongs to.
+static ReturnCode_t change_qos(DataWriter *writer, const std::string &policy, const char *value)
+{
+  DataWriterQos qos = writer->get_qos();
+  if (policy == "partition") {
+    auto *publisher = const_cast<Publisher *>(writer->get_publisher());
+    PublisherQos of_all = publisher->get_qos();
+    of_all.partition().clear();
+    of_all.partition().push_back(value);
+    return publisher->set_qos(of_all);
+  }
+  if (policy == "user_data")
+    set_user_data(qos.user_data(), value);
+  else if (policy == "strength")
+    qos.ownership_strength().value = uint32_t(atoi(value));
+  else
+    return ReturnCode_t::RETCODE_BAD_PARAMETER;
+  return writer->set_qos(qos);
+}
+
+// The same of a reader.
+static ReturnCode_t change_qos(DataReader *reader, const std::string &policy, const char *value)
+{
+  if (policy == "partition") {
+    auto *subscriber = const_cast<Subscriber *>(reader->get_subscriber());
+    SubscriberQos of_all = subscriber->get_qos();
+    of_all.partition().clear();
+    of_all.partition().push_back(value);
+    return subscriber->set_qos(of_all);
+  }
+  DataReaderQos qos = reader->get_qos();
+  if (policy != "user_data")
+    return ReturnCode_t::RETCODE_BAD_PARAMETER;
+  set_user_data(qos.user_data(), value);
+  return reader->set_qos(qos);
+}
+
+static bool write_if_writer(DataWriter *writer, long seq) { return write_sample(writer, seq), true; }
+static bool write_if_writer(DataReader *, long) { return false; }
+
+// Does what lines say until there are no more.
+template <class E>
+static long obey(E *endpoint)
+{
+  char line[512], *word, *rest;
+  long seq = 0;
+  while ((rest = next_order(line, sizeof line, &word))) {
+    if (!strcmp(word, "write") && write_if_writer(endpoint, seq + 1)) {
+      ++seq;
+      continue;
+    }
+    ReturnCode_t result = change_qos(endpoint, word, rest);
+    if (result == ReturnCode_t::RETCODE_OK)
+      say("did %s %s", word, rest);
+    else
+      say("refused %s: %u", word, unsigned(result()));
+  }
+  return seq;
+}
+
 static int run_pub()
 {
   int64_t end = give_up_at(&options);
@@ -298,13 +358,13 @@ static int run_pub()
   }
   wait_for_start(&options);
   int64_t next = now_ns();
-  long seq = 0;
-  while (!stop_requested && (!options.count || seq < options.count) && now_ns() < end) {
+  long seq = options.by_lines ? obey(writer) : 0;
+  while (!options.by_lines && !stop_requested && (!options.count || seq < options.count) && now_ns() < end) {
     write_sample(writer, ++seq);
     if (options.rate > 0 && seq != options.count)
       stay_until(writer, next += int64_t(1e9 / options.rate));
   }
-  bool complete = !options.count || seq == options.count;
+  bool complete = !options.count || seq == options.count || options.by_lines;
   if (options.reliable && !stop_requested &&
       writer->wait_for_acknowledgments(milliseconds(10000)) != ReturnCode_t::RETCODE_OK)
     say("unacknowledged");
@@ -318,8 +378,12 @@ static int run_sub()
 {
   int64_t end = give_up_at(&options);
   auto *participant = make_participant();
-  make_reader(participant, options.topic, on_data);
+  auto *reader = make_reader(participant, options.topic, on_data);
   say("ready");
+  if (options.by_lines) {
+    obey(reader);
+    stop_requested = true;
+  }
   while (!stop_requested && now_ns() < end && (!options.count || received_count < options.count))
     sleep_ns(2000000);
   bool complete = !options.count || received_count >= options.count;

@@ -15,6 +15,7 @@ mod history;
 mod instances;
 mod mismatch;
 mod ownership;
+mod set_qos;
 mod sizes;
 mod stage;
 mod talk;
@@ -87,6 +88,32 @@ stories! {
         a_peer_that_ends_is_noticed_at_once,
         they_notice_our_killed_process_by_its_lease,
         they_notice_our_end_at_once;
+}
+
+#[test]
+fn we_follow_their_strength_and_user_data() {
+    for stack in [Stack::Cyclone, Stack::FastDds] {
+        let name = "we_follow_their_strength_and_user_data";
+        play(stack, name, set_qos::we_follow_their_strength_and_user_data);
+    }
+}
+
+#[test]
+fn they_follow_our_partition_and_strength() {
+    play(
+        Stack::FastDds,
+        "they_follow_our_partition_and_strength",
+        set_qos::they_follow_our_partition_and_strength,
+    );
+}
+
+#[test]
+fn we_follow_them_to_another_partition() {
+    play(
+        Stack::FastDds,
+        "we_follow_them_to_another_partition",
+        set_qos::we_follow_them_to_another_partition,
+    );
 }
 
 #[test]
