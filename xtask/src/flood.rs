@@ -134,6 +134,8 @@ fn exchange(program: &Path, seconds: u32, flood: Option<u32>) -> Result<Outcome>
     let attacked = |line: &str| {
         let mut command = Command::new("taskset");
         command.args(["-c", "1"]).arg(program);
+        // The flood comes by UDP; so does what it is to disturb.
+        command.env("PTEROS_SHARED_MEMORY", "off");
         command.args(line.split(' '));
         Process::start(command)
     };

@@ -91,6 +91,8 @@ impl Contestant {
             line.extend(["taskset".into(), "-c".into(), cpu.to_string()]);
         }
         let mut command = Command::new(&line[0]);
+        // What is measured here is the wire.
+        command.env("PTEROS_SHARED_MEMORY", "off");
         command.args(&line[1..]).arg(&self.program);
         match self.settings {
             Some(settings) => command.env("CYCLONEDDS_URI", settings),

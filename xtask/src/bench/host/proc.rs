@@ -44,8 +44,11 @@ pub fn cpu(id: u32) -> Result<Used> {
     tasks
         .map(|task| {
             let path = task?.path();
-            let run = read(&format!("{}/schedstat", path.display()))?;
-            let status = read(&format!("{}/status", path.display()))?;
+            let of_task = |file| fs::read_to_string(path.join(file));
+            // One may end between the list and the look.
+            let (Ok(run), Ok(status)) = (of_task("schedstat"), of_task("status")) else {
+                return Ok(Used::default());
+            };
             let ns: f64 = run.split_whitespace().next().unwrap_or("0").parse()?;
             Ok(Used {
                 ms: ns / 1e6,
