@@ -11,19 +11,28 @@ use anyhow::{Context, Result};
 
 use crate::peers::{Workplace, compiler, need, need_cyclone, need_fastdds, run_quietly};
 
-/// Builds what is missing or old; the folder of the programs.
-pub fn prepare() -> Result<PathBuf> {
+/// Builds what is missing or old of the `wanted` contestants' programs, all when
+/// none is named; the folder of the programs.
+pub fn prepare(wanted: &[String]) -> Result<PathBuf> {
     let work = Workplace::open()?;
-    let list = [
-        ("floor", build_floor(&work)),
-        ("cyclone-host", build_cyclone(&work)),
-        ("fastdds-host", build_fastdds(&work)),
-        ("iceoryx2-host", build_cargo(&work, "iceoryx2")),
-        ("zenoh-host", build_cargo(&work, "zenoh")),
+    type Build = fn(&Workplace) -> Result<()>;
+    // What the names of a stack's contestants begin with, and its program.
+    let list: [(&str, &str, Build); 5] = [
+        ("floor", "floor", build_floor),
+        ("cyclone", "cyclone-host", build_cyclone),
+        ("fast", "fastdds-host", build_fastdds),
+        ("iceoryx2", "iceoryx2-host", |work| {
+            build_cargo(work, "iceoryx2")
+        }),
+        ("zenoh", "zenoh-host", |work| build_cargo(work, "zenoh")),
     ];
-    for (name, outcome) in list {
-        if let Err(why) = outcome {
-            eprintln!("{name} missing: {why:#}");
+    for (stack, program, build) in list {
+        let is_wanted = wanted.is_empty() || wanted.iter().any(|name| name.starts_with(stack));
+        // Every run has the bare kernel's rows.
+        if (is_wanted || stack == "floor")
+            && let Err(why) = build(&work)
+        {
+            eprintln!("{program} missing: {why:#}");
         }
     }
     Ok(work.programs)

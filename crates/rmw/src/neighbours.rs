@@ -278,7 +278,7 @@ fn endpoint_of(notice: &Notice) -> Option<Guid> {
     let Notice::Endpoint(payload) = notice else {
         return None;
     };
-    EndpointData::parse(payload).ok().map(|data| data.guid)
+    EndpointData::parse_key(payload)
 }
 
 fn nodes_record(list: &[u8]) -> Vec<u8> {

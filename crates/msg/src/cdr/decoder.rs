@@ -261,9 +261,11 @@ impl<'a> Decoder<'a> {
     pub fn string(&mut self, bound: usize) -> Result<String, DecodeError> {
         let begin = self.position;
         let bytes = self.string_bytes(bound)?;
-        let text = match core::str::from_utf8(bytes) {
-            Ok(text) => return Ok(text.into()),
-            Err(_) => String::from_utf8_lossy(bytes).into_owned(),
+        // Copied first: the bytes may lie in memory of another process, which
+        // could change them between a check and a copy.
+        let text = match String::from_utf8(bytes.into()) {
+            Ok(text) => return Ok(text),
+            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
         };
         // U+FFFD takes three bytes: a value that was read must keep to its
         // bound, or it could not be written again.

@@ -117,7 +117,7 @@ pub fn run(flags: &[String]) -> Result<ExitStatus> {
             .for_each(|row| println!("{}", row.name));
         return Command::new("true").status().context("run true");
     }
-    let folder = host_peers::prepare()?;
+    let folder = host_peers::prepare(&plan.contestants)?;
     super::build(&["host-peer"])?;
     namespace::command(true, &own.to_string_lossy())?
         .arg(INSIDE_TASK)
