@@ -185,11 +185,7 @@ impl Core {
                     peers.insert(peer, standing);
                 }
                 drop(peers);
-                let mut participant = self.participant.lock();
-                participant.set_link(peer, None);
-                if reason == Reason::Ended {
-                    participant.doubt_life(now, peer);
-                }
+                self.participant.lock().set_link(peer, None);
             }
             LinkEvent::Refused { peer, reason } => {
                 let mut peers = self.linking.peers.lock();

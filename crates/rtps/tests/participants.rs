@@ -312,24 +312,6 @@ fn a_link_is_the_way_to_all_endpoints_of_a_peer_until_it_ends() {
 }
 
 #[test]
-fn a_peer_whose_link_ended_is_lost_within_a_tenth_of_a_second_unless_it_answers() {
-    for dead in [false, true] {
-        let mut domain = Domain::met(2);
-        domain.add_writer(0, "rt/a", EndpointQos::default());
-        domain.add_reader(1, "rt/a", EndpointQos::default());
-        domain.run_for(secs(2));
-        domain.nodes[0].dead = dead;
-        let now = domain.now;
-        domain.nodes[1].machine.doubt_life(now, prefix(0, 0));
-        domain.run_for(millis(110));
-        let expected: &[LostReason] = if dead { &[LostReason::LinkEnded] } else { &[] };
-        assert_eq!(losses(&domain, 1), expected);
-        domain.run_for(secs(15));
-        assert_eq!(losses(&domain, 1), expected);
-    }
-}
-
-#[test]
 fn one_sided_loss_with_unequal_leases_is_rediscovered_with_all_endpoints() {
     for seed in 1..=50 {
         let mut domain = Domain::new(seed);

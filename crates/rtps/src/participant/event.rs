@@ -19,8 +19,6 @@ pub enum LostReason {
     Replaced,
     /// Its process ended without a goodbye, which the owner saw.
     ProcessEnded,
-    /// The link to it has ended, and it no longer answers: its process is dead.
-    LinkEnded,
     /// It began anew with the same GUID, and is met again as another one.
     BeganAnew,
 }

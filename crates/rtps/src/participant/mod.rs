@@ -185,8 +185,8 @@ impl Participant {
         }
         self.tombstones.expire(now);
         self.sedp.hold_endings(!self.tombstones.is_empty());
-        for (prefix, reason) in self.peers.take_silent_suspects(now, &self.leases) {
-            self.lose(prefix, reason);
+        for prefix in self.peers.take_silent_suspects(now, &self.leases) {
+            self.lose(prefix, LostReason::Replaced);
         }
         let silent = self.candidates.expire(now, &self.config.limits);
         self.stats.candidates_expired.tally_by(silent as u64);
@@ -288,13 +288,6 @@ impl Participant {
         if self.peers.set_link(prefix, link.map(Route::by_link)) {
             self.tell_routes(prefix);
         }
-    }
-
-    /// A link ended as it does when its process dies. The participant is asked
-    /// whether it lives; if it says nothing for 100 ms, it is lost
-    /// ([`LostReason::LinkEnded`]), long before its lease ends.
-    pub fn doubt_life(&mut self, now: Instant, prefix: GuidPrefix) {
-        self.peers.doubt_life(now, prefix);
     }
 
     /// Announces other user data from now on.

@@ -11,25 +11,12 @@ use crate::id::GuidPrefix;
 use crate::locator::{Locator, Reach, Route};
 use crate::time::{Duration, Instant};
 
-use super::LostReason;
 use super::candidate::{Proof, is_of_this_host, route};
 
 /// How long one whose address was taken may stay silent, and the pause between
 /// our questions. Twelve questions fail together once in 3 000 times at 30 % loss.
-const ADDRESS_TAKEN: Doubt = Doubt {
-    patience: Duration::from_secs(3),
-    pause: Duration::from_millis(250),
-    reason: LostReason::Replaced,
-};
-
-/// The same for one whose link has ended: it is on this host, where hardly
-/// anything is lost, and a process that lives answers at once. One that its user
-/// has stopped for so long is met again when it goes on.
-const LINK_ENDED: Doubt = Doubt {
-    patience: Duration::from_millis(100),
-    pause: Duration::from_millis(20),
-    reason: LostReason::LinkEnded,
-};
+const PATIENCE: Duration = Duration::from_secs(3);
+const QUESTION_PAUSE: Duration = Duration::from_millis(250);
 
 /// Further addresses of one participant that are remembered; beyond that the
 /// oldest has to be shown again.
@@ -134,20 +121,10 @@ impl Peer {
     }
 }
 
-/// Why a participant is thought to be dead, and how long that is looked into.
-#[derive(Clone, Copy)]
-struct Doubt {
-    patience: Duration,
-    pause: Duration,
-    reason: LostReason,
-}
-
-/// A participant whose address another one uses now, or whose link has ended. It
-/// may share a socket with that one (several participants in a Cyclone process
-/// do), may have closed the link alone, or be dead.
+/// A participant whose address another one uses now. It may share a socket with
+/// that one (several participants in a Cyclone process do), or be dead.
 struct Suspect {
     prefix: GuidPrefix,
-    doubt: Doubt,
     since: Instant,
     next_question: Instant,
 }
@@ -173,7 +150,6 @@ impl Peers {
             if self.suspects.iter().all(|s| s.prefix != namesake) {
                 self.suspects.push(Suspect {
                     prefix: namesake,
-                    doubt: ADDRESS_TAKEN,
                     since: now,
                     next_question: now,
                 });
@@ -210,21 +186,6 @@ impl Peers {
         };
         peer.link = link;
         true
-    }
-
-    /// The link of one has ended: it is asked whether it lives.
-    pub(super) fn doubt_life(&mut self, now: Instant, prefix: GuidPrefix) {
-        // A neighbour does not answer our built-in endpoints.
-        if self.peers.get(&prefix).is_none_or(|peer| peer.is_neighbour) {
-            return;
-        }
-        self.suspects.retain(|s| s.prefix != prefix);
-        self.suspects.push(Suspect {
-            prefix,
-            doubt: LINK_ENDED,
-            since: now,
-            next_question: now,
-        });
     }
 
     pub(super) fn remove(&mut self, prefix: GuidPrefix) -> Option<Peer> {
@@ -290,7 +251,7 @@ impl Peers {
     /// The next suspect to be asked whether it lives.
     pub(super) fn next_probe(&mut self, now: Instant) -> Option<(GuidPrefix, Route)> {
         let suspect = self.suspects.iter_mut().find(|s| s.next_question <= now)?;
-        suspect.next_question = now + suspect.doubt.pause;
+        suspect.next_question = now + QUESTION_PAUSE;
         let prefix = suspect.prefix;
         let route = self.peers.get(&prefix)?.metatraffic.clone();
         Some((prefix, route))
@@ -301,13 +262,13 @@ impl Peers {
         &mut self,
         now: Instant,
         leases: &Leases,
-    ) -> Vec<(GuidPrefix, LostReason)> {
+    ) -> Vec<GuidPrefix> {
         let mut silent = Vec::new();
         self.suspects.retain(|s| {
             let heard = leases.heard(s.prefix).is_some_and(|at| at > s.since);
-            let overdue = s.since + s.doubt.patience <= now;
+            let overdue = s.since + PATIENCE <= now;
             if overdue && !heard {
-                silent.push((s.prefix, s.doubt.reason));
+                silent.push(s.prefix);
             }
             !heard && !overdue
         });
@@ -317,7 +278,7 @@ impl Peers {
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         self.suspects
             .iter()
-            .map(|s| s.next_question.min(s.since + s.doubt.patience))
+            .map(|s| s.next_question.min(s.since + PATIENCE))
             .min()
     }
 }
