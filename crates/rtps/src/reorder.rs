@@ -40,10 +40,6 @@ impl ReorderBuffer {
         }
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.changes.is_empty()
-    }
-
     pub fn len(&self) -> usize {
         self.changes.len()
     }

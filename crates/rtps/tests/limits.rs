@@ -159,6 +159,28 @@ fn more_holes_than_intervals_delay_samples_and_lose_none() {
 }
 
 #[test]
+fn the_sample_that_is_waited_for_is_taken_though_there_is_no_room_for_numbers() {
+    let mut pair = Pair::new();
+    let w = pair.writer(0, reliable());
+    let r = pair.reader_with(1, reliable(), |config| config.limits.intervals_max = 2);
+    pair.join(w, r);
+    pair.run_ms(100);
+    // Two that came fill the record; none of the others is a neighbour of both.
+    for number in 1..=30 {
+        let comes = [15, 20].contains(&number);
+        pair.net.faults.loss_percent = if comes { 0 } else { 100 };
+        pair.write(w, &[number; 8]);
+    }
+    pair.net.faults.loss_percent = 0;
+    pair.net.log.clear();
+    pair.run_ms(15);
+    assert_eq!(pair.numbers(r), (1..=30).collect::<Vec<_>>());
+    // Nothing that is sent again is refused.
+    let sent = pair.net.count(|said| matches!(said, Said::Data(_)));
+    assert_eq!(sent, 28);
+}
+
+#[test]
 fn more_samples_in_fragments_than_may_be_come_later_and_none_is_lost() {
     let mut pair = Pair::new();
     let w = pair.writer(0, reliable());

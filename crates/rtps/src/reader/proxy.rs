@@ -351,11 +351,12 @@ impl WriterProxy {
         }
         self.announced = self.announced.max(number);
         let in_order = number == self.next && (self.synced || number == 1);
-        if in_order && self.reorder.is_empty() && ready.has_room() {
+        if in_order && ready.has_room() {
+            // Not by way of `known`, which may be full of what came too early.
             ready.changes.push_back(change);
-            self.next = self.known.first_missing(number.saturating_add(1));
-            self.known.remove_below(self.next);
+            self.next = number.saturating_add(1);
             self.arrivals.tally();
+            self.drain(ready);
             return Taken::Delivered;
         }
         if fault!("no-room-for-numbers") || !self.known.insert(number, number) {
