@@ -417,3 +417,35 @@ fn a_node_goes_back_to_whoever_still_spins_it() {
     assert!(first.spin_once(PATIENCE));
     assert_eq!(count.load(Ordering::Relaxed), 2);
 }
+
+#[test]
+fn what_a_callback_published_is_sent_though_it_waits_for_the_answer_by_another_thread() {
+    let (near, far) = (context(191), context(191));
+    let (node, other) = (near.node("near").unwrap(), far.node("far").unwrap());
+    let (tell, told) = mpsc::channel();
+    let _outside = other.create_subscription::<Text>("t", 10, move |sample| {
+        tell.send(sample.data.clone()).unwrap();
+    });
+    let publisher = node.create_publisher::<Text>("t", 10).unwrap();
+    // Its callback waits when the message is published.
+    let _local = node.create_subscription::<Text>("t", 10, |_| {});
+    assert!(publisher.wait_for_matched(2, PATIENCE));
+    let answered = Arc::new(AtomicBool::new(false));
+    let noted = answered.clone();
+    let told = Mutex::new(told);
+    let _asked = node.create_subscription::<Text>("ask", 10, move |_| {
+        publisher.publish(&text(1)).unwrap();
+        let answer = told.lock().unwrap().recv_timeout(PROMPT);
+        noted.store(answer.is_ok(), Ordering::Release);
+    });
+    let ask = node.create_publisher::<Text>("ask", 10).unwrap();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| other.spin_until(|| over.load(Ordering::Acquire), PATIENCE));
+        ask.publish(&text(0)).unwrap();
+        let is_answered = || answered.load(Ordering::Acquire);
+        let met = node.spin_until(is_answered, PATIENCE);
+        over.store(true, Ordering::Release);
+        assert!(met, "in time");
+    });
+}

@@ -17,6 +17,7 @@ use pteros_rtps::outbox::{Datagram, Outbox};
 use pteros_rtps::participant::{Participant, ParticipantConfig};
 use pteros_rtps::time::{Duration, Instant};
 
+use crate::aside::Aside;
 use crate::deadline::Deadlines;
 use crate::driver::DriverState;
 use crate::durable::StoreOptions;
@@ -168,6 +169,8 @@ pub struct Core {
     shut_down: AtomicBool,
     closed: AtomicBool,
     pub(crate) waiters: Waiters,
+    /// Messages that go to other processes in a moment.
+    pub(crate) aside: Aside,
     pub(crate) neighbours: Mutex<Neighbours>,
     /// Some of their ends wait to be heeded.
     pub(crate) ends_wait: AtomicBool,
@@ -250,6 +253,7 @@ impl Core {
             shut_down: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             waiters: Waiters::default(),
+            aside: Aside::default(),
             neighbours: Mutex::default(),
             ends_wait: AtomicBool::new(false),
             flows: options
@@ -421,6 +425,7 @@ impl Core {
         let Some(mut state) = self.driver.try_lock() else {
             return false;
         };
+        self.send_aside();
         for _ in 0..rounds {
             let handled = self.turn_now(&mut state);
             let rests = || self.linking.get().is_none_or(|links| links.before_sleep());
@@ -458,6 +463,7 @@ impl Core {
         if self.closed.swap(true, Ordering::AcqRel) {
             return;
         }
+        self.send_aside();
         self.request_shutdown();
         let mut outbox = Outbox::new();
         let now = self.env.now();

@@ -385,6 +385,7 @@ impl Core {
                 content_filter: writer.filter_of(remote),
             };
             let mut state = writer.state.lock();
+            self.take_up(now, &writer, &mut state);
             writer.supply(&mut state);
             state.machine.match_reader(now, proxy);
             writer.note_links(&state.machine);

@@ -130,6 +130,9 @@ impl Core {
         }
         let mut turn = writer.group.as_ref().map(|group| group.turn());
         let mut state = writer.state.lock();
+        if !state.stay.is_empty() {
+            self.take_up(self.env.now(), writer, &mut state);
+        }
         let mark = mark(&mut turn, &mut state);
         let meta = meta(writer, &mut state, source);
         // A look at the clock costs as much as the rest of it.
@@ -172,8 +175,15 @@ impl Core {
         }
         // KEEP_LAST overwrites: the size was checked, so it cannot fail.
         let turn = writer.group.as_ref().map(|group| group.turn());
-        let state = writer.state.lock();
-        Ok(self.put(self.env.now(), writer, message, (state, turn), draft))
+        let now = self.env.now();
+        let mut state = writer.state.lock();
+        while !state.stay.is_empty() {
+            // What came before is sent, not only written: it could be replaced.
+            self.take_up(now, writer, &mut state);
+            self.send_new(writer, state, now);
+            state = writer.state.lock();
+        }
+        Ok(self.put(now, writer, message, (state, turn), draft))
     }
 
     /// Where readers are linked, a payload of some size is written into memory
@@ -275,6 +285,10 @@ impl Core {
         let meta = meta(writer, &mut state, source);
         let about = (meta, keyed, mark.as_deref());
         self.deliver_locally(now, writer, &mut state, message, about);
+        if self.put_aside(now, writer, &mut state, message, (meta.source, bytes)) {
+            state.note_written(now, message.kind(), keyed);
+            return meta.sequence;
+        }
         let is_read =
             state.machine.is_read() || writer.store.is_some() || message.shared().is_none();
         let payload = is_read.then(|| serialize(writer, message));
@@ -376,8 +390,10 @@ impl Core {
         });
     }
 
-    /// Sends what LATENCY_BUDGET holds back, or leaves it to the flow controller.
+    /// Sends what LATENCY_BUDGET holds back, or leaves it to the flow controller;
+    /// and what waits for callbacks.
     pub fn flush(&self, writer: &WriterEndpoint) {
+        self.send_aside();
         if writer.announced().qos.latency_budget != Duration::ZERO {
             writer.state.lock().machine.flush();
             self.serve_writer(self.env.now(), writer);

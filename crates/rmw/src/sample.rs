@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use pteros_msg::cdr::{Representation, to_payload};
+use pteros_msg::cdr::{Representation, to_payload, to_payload_slice};
 use pteros_msg::message::Encode;
 use pteros_rtps::fault;
 use pteros_rtps::history::ChangeKind;
@@ -16,6 +16,7 @@ use pteros_rtps::seq::SampleIdentity;
 use pteros_rtps::time::{Instant, Timestamp};
 
 use crate::instance::Keyed;
+use crate::links::Chunk;
 use crate::source_order::SourceOrder;
 
 /// How a sample came.
@@ -45,6 +46,11 @@ impl Path {
 pub trait SharedValue: Any + Send + Sync {
     /// As CDR with its encapsulation header.
     fn payload(&self, representation: Representation) -> Bytes;
+
+    /// The same, written into memory of just its size where that can be.
+    fn payload_in(&self, representation: Representation, _memory: Chunk) -> Bytes {
+        self.payload(representation)
+    }
 }
 
 impl dyn SharedValue {
@@ -58,6 +64,14 @@ impl dyn SharedValue {
 impl<T: Encode + Send + Sync + 'static> SharedValue for T {
     fn payload(&self, representation: Representation) -> Bytes {
         to_payload(self, representation).into()
+    }
+
+    fn payload_in(&self, representation: Representation, mut memory: Chunk) -> Bytes {
+        match to_payload_slice(self, representation, &mut memory) {
+            Ok(written) if written == memory.len() => memory.freeze(),
+            // It was of another size when its size was taken.
+            _ => self.payload(representation),
+        }
     }
 }
 

@@ -46,6 +46,7 @@ pub(crate) struct Waiting<'c> {
 impl<'c> Waiting<'c> {
     /// Registers before the first look. `queue` is this thread's alone.
     pub(crate) fn begin(core: &'c Core, queue: &'c Arc<ReadyQueue>) -> Self {
+        core.send_aside();
         queue.forget_nudges();
         core.waiters.waiting.lock().push(queue.clone());
         core.waiters.count.fetch_add(1, Ordering::Relaxed);

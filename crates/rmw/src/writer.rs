@@ -19,6 +19,7 @@ use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::{Instant, Timestamp};
 use pteros_rtps::writer::{Writer, WriterEvent};
 
+use crate::aside::{self, Stay};
 use crate::changeable::WriterPolicies;
 use crate::content_filter::FilterableType;
 use crate::durable;
@@ -106,6 +107,8 @@ pub struct WriterEndpoint {
     pub(crate) place: Option<Place>,
     /// It is ranked there by itself, not by its TRANSPORT_PRIORITY.
     pub(crate) has_own_rank: bool,
+    /// Its messages may wait for callbacks, see [`crate::aside`].
+    pub(crate) may_put_aside: bool,
     pub(crate) state: Mutex<WriterState>,
     remote: AtomicUsize,
     /// Those of them that are reached by shared memory.
@@ -126,6 +129,8 @@ pub(crate) struct WriterState {
     /// Its readers within the context.
     pub(crate) local: Vec<LocalRoute>,
     pub(crate) latched: Latch,
+    /// What of it goes to other processes in a moment.
+    pub(crate) stay: Stay,
     /// The instances it writes, if its topic has a key.
     pub(crate) registry: Option<Box<Registry>>,
     /// The last source stamp, where stamps must not run back.
@@ -156,17 +161,20 @@ impl WriterEndpoint {
         let by_source = data.qos.destination_order == DestinationOrder::BySource;
         let stamped = by_source.then_some(Timestamp::from_nanos(i64::MIN));
         let is_timed = key.is_some() || group.is_some();
+        let may_put_aside = !is_timed && store.is_none() && aside::suits(&data.qos);
         Self {
             policies: WriterPolicies::new(&data, keying.1, is_timed),
             data,
             sample_bytes_max,
             is_keyed: key.is_some(),
+            may_put_aside,
             place: None,
             has_own_rank: false,
             state: Mutex::new(WriterState {
                 machine,
                 local: Vec::new(),
                 latched,
+                stay: Stay::default(),
                 registry,
                 stamped,
                 lingers: false,
@@ -243,7 +251,9 @@ impl WriterEndpoint {
 
     pub(crate) fn has_arrived(&self, state: &WriterState) -> bool {
         let machine = &state.machine;
-        machine.is_acked_by_all() && (self.place.is_none() || !machine.has_output())
+        state.stay.is_empty()
+            && machine.is_acked_by_all()
+            && (self.place.is_none() || !machine.has_output())
     }
 
     /// Samples of an asynchronous writer that were not sent yet.

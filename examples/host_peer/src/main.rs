@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use host::{Ends, Options, Stack, Traffic, crowd_ends, now_ns};
-use pteros::interfaces::std_msgs::msg::UInt8MultiArray as Payload;
+use pteros::interfaces::std_msgs::msg::{Empty, UInt8MultiArray as Payload};
 use pteros::prelude::*;
 use pteros::qos::HistoryPolicy;
 
@@ -29,14 +29,52 @@ fn main() -> ExitCode {
 /// One process's part of the graph and the executor that runs it.
 struct Pteros {
     traffic: Arc<Traffic>,
-    /// Hand the message over instead of showing it: within a process.
-    owned: bool,
+    /// Within a process: asks a callback to publish, as nodes do.
+    asker: Option<Asker>,
     executor: SingleThreadedExecutor,
     publisher: Option<Publisher<Payload>>,
     subscription: Option<Subscription<Payload>>,
     message: Arc<Mutex<Payload>>,
     /// Nodes and endpoints that only exist.
     _crowd: Vec<(Node, Publisher<Payload>, Subscription<Payload>)>,
+}
+
+/// Whoever is asked by a message publishes in its callback, and hands its own
+/// message over instead of showing it.
+struct Asker {
+    ask: Publisher<Empty>,
+    _asked: Subscription<Empty>,
+}
+
+impl Asker {
+    fn new(
+        node: &Node,
+        topic: &str,
+        publisher: &Publisher<Payload>,
+        this: &Pteros,
+    ) -> Result<Self, String> {
+        let (publisher, traffic, message) = (
+            publisher.clone(),
+            this.traffic.clone(),
+            this.message.clone(),
+        );
+        let answer = move |_: Sample<Empty>| {
+            let shown = message.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut message = shown.clone();
+            drop(shown);
+            traffic.fill(&mut message.data);
+            if let Err(error) = publisher.publish_owned(message) {
+                eprintln!("{error}");
+            }
+        };
+        let topic = format!("{topic}/ask");
+        let ask = node.create_publisher(&topic, 10);
+        let asked = node.create_subscription(&topic, 10, answer);
+        Ok(Self {
+            ask: ask.map_err(|e| e.to_string())?,
+            _asked: asked.map_err(|e| e.to_string())?,
+        })
+    }
 }
 
 impl Pteros {
@@ -52,7 +90,7 @@ impl Pteros {
     fn with(context: &Context, options: &Options, traffic: &Arc<Traffic>) -> Self {
         Self {
             traffic: traffic.clone(),
-            owned: options.verb == "intra",
+            asker: None,
             executor: SingleThreadedExecutor::new(context),
             publisher: None,
             subscription: None,
@@ -97,7 +135,11 @@ impl Stack for Pteros {
         let mut this = Self::with(&context, options, traffic);
         if let Some(topic) = &ends.out {
             let publisher = node.create_publisher::<Payload>(topic, qos(options));
-            this.publisher = Some(publisher.map_err(|e| e.to_string())?);
+            let publisher = publisher.map_err(|e| e.to_string())?;
+            if options.verb == "intra" {
+                this.asker = Some(Asker::new(&node, topic, &publisher, &this)?);
+            }
+            this.publisher = Some(publisher);
         }
         if let Some(topic) = &ends.input {
             let (traffic, message) = (traffic.clone(), this.message.clone());
@@ -121,14 +163,13 @@ impl Stack for Pteros {
         let Some(publisher) = &self.publisher else {
             return Err("nothing to publish with".into());
         };
-        if !self.owned {
-            return show(publisher, &self.message, &self.traffic);
+        match &self.asker {
+            Some(asker) => asker
+                .ask
+                .publish_owned(Empty::default())
+                .map_err(|e| e.to_string()),
+            None => show(publisher, &self.message, &self.traffic),
         }
-        let shown = self.message.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut message = shown.clone();
-        drop(shown);
-        self.traffic.fill(&mut message.data);
-        publisher.publish_owned(message).map_err(|e| e.to_string())
     }
 
     fn wait_matched(&mut self, readers: usize, writers: usize, until: u64) -> bool {

@@ -111,8 +111,9 @@ impl SingleThreadedExecutor {
     /// Ctrl-C. Blocks.
     pub fn spin(&self) {
         let core = self.context.core();
+        let _spinning = core.begin_spin(&self.home.queue);
         while !core.is_shut_down() {
-            self.round(self.now_for_timers());
+            self.rounds(self.now_for_timers());
             core.drive_until_work(&self.home.queue, self.home.timers.next());
         }
         // We may have been chosen to drive next.
@@ -147,11 +148,12 @@ impl SingleThreadedExecutor {
     /// work keeps coming. Returns how many ran.
     pub fn spin_some(&self) -> usize {
         let core = self.context.core();
+        let _spinning = core.begin_spin(&self.home.queue);
         let now = core.env.now();
         let mut ran = 0;
         for _ in 0..SOME_ROUNDS_MAX {
             core.drive(&self.home.queue, now);
-            let round = self.round(now);
+            let round = self.rounds(now);
             if round == 0 {
                 break;
             }
@@ -177,9 +179,10 @@ impl SingleThreadedExecutor {
 
     fn spin_while(&self, until: Instant, mut go_on: impl FnMut() -> bool) {
         let core = self.context.core();
+        let _spinning = core.begin_spin(&self.home.queue);
         while !core.is_shut_down() {
             let now = core.env.now();
-            self.round(now);
+            self.rounds(now);
             if !go_on() || now >= until {
                 break;
             }
@@ -196,6 +199,18 @@ impl SingleThreadedExecutor {
             Instant::FAR_FUTURE => Instant::ZERO,
             _ => self.context.core().env.now(),
         }
+    }
+
+    /// A round, and at once another one if what the first published waits for
+    /// callbacks that are ready now.
+    fn rounds(&self, now: Instant) -> usize {
+        let core = self.context.core();
+        let mut ran = self.round(now);
+        if core.end_round(&self.home.queue) {
+            ran += self.round(now);
+            core.end_round(&self.home.queue);
+        }
+        ran
     }
 
     /// Runs due timers and the tasks that are ready now, each once.

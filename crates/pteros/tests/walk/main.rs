@@ -3,6 +3,7 @@
 //! size.
 
 mod allocations;
+mod aside;
 mod beside;
 mod calls;
 mod links;
