@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 use pteros_rmw::EndpointSpec;
 use pteros_rmw::error::PublishError;
 use pteros_rmw::event::EndpointEvent;
+use pteros_rmw::flow::Pace;
 use pteros_rmw::reader::Wants;
 use pteros_rmw::ready::Task;
 use pteros_rtps::id::Guid;
@@ -16,6 +17,7 @@ use crate::cast::{Home, Mark, ReaderRole, Ready, Watch, WriterRole};
 use crate::message::Message;
 use crate::plan::{Fault, qos};
 use crate::script::Step;
+use crate::variety::{FLOW, wanted};
 use crate::world::World;
 
 const MILLI: u64 = 1_000_000;
@@ -345,10 +347,13 @@ impl World {
             ..EndpointSpec::default()
         };
         drop(script);
-        let spec = EndpointSpec {
-            qos: self.bent(spec.qos, is_writer),
-            ..spec
-        };
+        let spec = self.varied(
+            EndpointSpec {
+                qos: self.bent(spec.qos, is_writer),
+                ..spec
+            },
+            is_writer,
+        );
         match is_writer {
             true => self.add_writer(place, spec),
             false => {
@@ -397,7 +402,14 @@ impl World {
         let Some(queue) = self.queue(place) else {
             return;
         };
-        let endpoint = match core.create_writer(spec) {
+        let flows = self.plan.paced && self.script.lock().random.bool();
+        let paced = flows || spec.qos.latency_budget > Duration::ZERO;
+        let keyed = self.plan.keyed;
+        let made = match flows {
+            true => core.create_paced_writer(spec, &Pace::new(FLOW)),
+            false => core.create_writer(spec),
+        };
+        let endpoint = match made {
             Ok(endpoint) => endpoint,
             Err(error) => return self.fail(format!("I11 p{place}: no writer: {error}")),
         };
@@ -442,6 +454,9 @@ impl World {
             },
             misfits: Default::default(),
             times: Vec::new(),
+            ends: Default::default(),
+            paced,
+            keyed,
         });
         drop(cast);
         self.say(format_args!("new {line} on {topic}"));
@@ -465,6 +480,7 @@ impl World {
             false => 0,
         };
         drop(script);
+        let below = wanted(&spec);
         let endpoint = match core.create_reader(spec, wants, false) {
             Ok(endpoint) => endpoint,
             Err(error) => {
@@ -497,6 +513,7 @@ impl World {
             gone: false,
             think,
             bonds: Default::default(),
+            wants: below,
             heard: Default::default(),
             taken: 0,
             strange: 0,
@@ -547,13 +564,23 @@ impl World {
         let next = self.now() + script.around(mean);
         script.plan(next, Step::Publish(writer));
         drop(script);
+        let end = self.drawn_end(writer);
         let mut message = Message::new(writer as u32, number, bytes);
         self.places()[home.place].blocked = true;
         let start = self.now();
-        let outcome = core.publish(&endpoint, &mut message, core.env.wall());
+        let outcome = match end {
+            Some((ending, instance)) => {
+                let key = crate::message::key(instance);
+                let ended = core.end_instance(&endpoint, ending, key, core.env.wall());
+                ended.map(|()| i64::try_from(number).unwrap_or(0))
+            }
+            None => core.publish(&endpoint, &mut message, core.env.wall()),
+        };
         self.places()[home.place].blocked = false;
         let judged = match &outcome {
-            Ok(_) => self.judge_pace(writer),
+            // What nobody wants brings no heartbeat.
+            Ok(_) if !self.plan.filtered => self.judge_pace(writer),
+            Ok(_) => None,
             Err(PublishError::TimedOut { .. }) => self.judge_time_out(writer),
             Err(_) => None,
         };
@@ -570,6 +597,9 @@ impl World {
         match outcome {
             Ok(given) => {
                 cast.writers[writer].written += 1;
+                if let Some((ending, _)) = end {
+                    cast.writers[writer].ends.insert(number, ending);
+                }
                 cast.writers[writer].times.push(self.now());
                 if i64::try_from(number) != Ok(given) {
                     cast.fail(format!("I2 w{writer}: number {given} after {}", number - 1));

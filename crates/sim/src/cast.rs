@@ -8,6 +8,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use pteros_rmw::event::EndpointEvent;
 use pteros_rmw::graph::NodeKey;
+use pteros_rmw::instance::Ending;
 use pteros_rmw::reader::ReaderEndpoint;
 use pteros_rmw::ready::Task;
 use pteros_rmw::sample::Item;
@@ -17,7 +18,7 @@ use pteros_rtps::id::{Guid, GuidPrefix};
 use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability};
 use pteros_rtps::time::Duration;
 
-use crate::message::Message;
+use crate::message::{Message, instance_of};
 
 /// What has something to do: an entry of a process's ready queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +95,12 @@ pub struct WriterRole {
     pub misfits: BTreeMap<Guid, u64>,
     /// When each message was accepted.
     pub times: Vec<u64>,
+    /// Numbers that ended an instance instead.
+    pub ends: BTreeMap<u64, Ending>,
+    /// A flow controller or a latency budget decides when it sends.
+    pub paced: bool,
+    /// Its topic has a key.
+    pub keyed: bool,
 }
 
 /// Expected and told counts of an event that comes of silence.
@@ -130,6 +137,8 @@ pub struct ReaderRole {
     pub think: u64,
     /// Its writers.
     pub bonds: BTreeMap<Guid, Bond>,
+    /// It wants messages of the instances below this.
+    pub wants: Option<u32>,
     /// What it took.
     pub heard: BTreeMap<Guid, Heard>,
     /// Samples taken.
@@ -333,6 +342,10 @@ impl Cast {
 
     /// Takes in a sample that a reader took.
     pub fn sample(&mut self, index: usize, item: &Item) {
+        if item.is_end() {
+            // Without number of its own in what is counted.
+            return;
+        }
         self.taken += 1;
         let wrong = self.judge_sample(index, item);
         self.fail_all(wrong);
@@ -374,6 +387,11 @@ impl Cast {
         if verdict(&writer.endpoint.data, &role.endpoint.data) != Some(Verdict::Fits) {
             return Some(format!(
                 "I3 {name}: a sample of w{source}, which does not fit"
+            ));
+        }
+        if !role.is_wanted(source, item.meta.sequence) {
+            return Some(format!(
+                "I3 {name}: w{source} number {number}, which its filter does not want"
             ));
         }
         let epochs = role.bonds.get(&publisher).map_or(0, |b| b.epochs);
@@ -420,6 +438,73 @@ impl Cast {
     }
 }
 
+impl ReaderRole {
+    /// Whether its filter lets a number of writer `w` pass.
+    pub fn is_wanted(&self, w: usize, number: i64) -> bool {
+        let instance = u64::try_from(number).map_or(0, |n| instance_of(w as u32, n));
+        self.wants.is_none_or(|below| instance < below)
+    }
+
+    /// Of the numbers that a writer has for it, those that its own depth keeps,
+    /// of each instance if the topic has a key.
+    pub fn last_of(&self, writer: &WriterRole, w: usize, offered: &[i64]) -> Vec<i64> {
+        let depth = match self.endpoint.data.qos.history {
+            History::KeepAll => usize::MAX,
+            History::KeepLast(depth) => usize::try_from(depth.max(1)).unwrap_or(usize::MAX),
+        };
+        let mut of_each: BTreeMap<u32, usize> = BTreeMap::new();
+        let mut last: Vec<i64> = offered
+            .iter()
+            .rev()
+            .filter(|number| {
+                let number = u64::try_from(**number).unwrap_or(0);
+                let instance = match writer.keyed {
+                    true => instance_of(w as u32, number),
+                    false => 0,
+                };
+                let count = of_each.entry(instance).or_default();
+                *count += 1;
+                *count <= depth
+            })
+            .copied()
+            .collect();
+        last.reverse();
+        last
+    }
+}
+
+impl WriterRole {
+    /// The numbers that a late joiner of any depth gets, of `kept` of each
+    /// instance; what was disposed of counts as one.
+    pub fn kept_of_each(&self, w: usize, kept: u64) -> Vec<i64> {
+        let kept = usize::try_from(kept).unwrap_or(usize::MAX);
+        let mut of_each: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+        for number in 1..=self.written {
+            let last = number.saturating_sub(1);
+            let end = self.ends.get(&number);
+            // An instance is ended by the number after its last.
+            let instance = match end {
+                Some(_) => instance_of(w as u32, last),
+                None => instance_of(w as u32, number),
+            };
+            let of_it = of_each.entry(instance).or_default();
+            match end {
+                Some(Ending::Unregister) => of_it.clear(),
+                _ => of_it.push(number),
+            }
+            let surplus = of_it.len().saturating_sub(kept);
+            of_it.drain(..surplus);
+        }
+        let all = of_each.into_values().flatten();
+        let mut all: Vec<i64> = all
+            .filter(|number| !self.ends.contains_key(number))
+            .filter_map(|number| i64::try_from(number).ok())
+            .collect();
+        all.sort_unstable();
+        all
+    }
+}
+
 impl Watch {
     /// Counts what `span` of silence up to `now` has brought.
     pub fn expect(&mut self, now: u64, span: Duration, only_once: bool) {
@@ -459,7 +544,8 @@ pub fn verdict(writer: &EndpointData, reader: &EndpointData) -> Option<Verdict> 
         && offered.durability >= requested.durability
         && offered.deadline <= requested.deadline
         && offered.liveliness >= requested.liveliness
-        && offered.lease_duration <= requested.lease_duration;
+        && offered.lease_duration <= requested.lease_duration
+        && offered.latency_budget <= requested.latency_budget;
     Some(if fits {
         Verdict::Fits
     } else {

@@ -3,7 +3,7 @@
 //! silence is told at its time, counts add up.
 
 use pteros_rtps::id::Guid;
-use pteros_rtps::qos::{Durability, History, Liveliness, Reliability};
+use pteros_rtps::qos::{Durability, Liveliness, Reliability};
 
 use crate::cast::{Bond, Cast, ReaderRole, Verdict, WriterRole, is_reliable, verdict};
 use crate::check::{living_readers, living_writers};
@@ -96,13 +96,22 @@ impl ReaderRole {
         };
         let (offered, requested) = (&writer.endpoint.data.qos, &self.endpoint.data.qos);
         let counts = is_reliable(offered, requested) && offered.lifespan.is_infinite();
-        if !counts || bond.since > writer.written {
+        // Within a process a KEEP_LAST writer does not wait for a full KEEP_ALL
+        // reader, which tells the loss.
+        let refused = writer.home.place == self.home.place && self.lost > 0;
+        if !counts || refused || bond.since > writer.written {
             return None;
         }
         let newest = self.heard_of(writer.endpoint.guid()).last().copied();
-        let written = i64::try_from(writer.written).ok();
-        (newest != written).then(|| {
-            format!("I1 r{r}: the newest sample is {newest:?}, its only writer wrote {written:?}")
+        let w = *cast.by_guid.get(&writer.endpoint.guid())?;
+        // What was ended or is not wanted may have driven older ones out.
+        let is_told = |n: i64| {
+            let is_end = u64::try_from(n).is_ok_and(|n| writer.ends.contains_key(&n));
+            !is_end && self.is_wanted(w, n)
+        };
+        let written = i64::try_from(writer.written).ok().filter(|n| is_told(*n))?;
+        (newest != Some(written)).then(|| {
+            format!("I1 r{r}: the newest sample is {newest:?}, its only writer wrote {written}")
         })
     }
 
@@ -145,6 +154,8 @@ impl ReaderRole {
             && requested.durability == Durability::Volatile
             && writer.home.place != self.home.place
             && offered.lifespan.is_infinite()
+            && !writer.keyed
+            && self.wants.is_none()
             && counts.overwritten == 0;
         let heard = self.heard_of(writer.endpoint.guid());
         let (first, last) = (heard.first()?, heard.last()?);
@@ -249,7 +260,13 @@ impl World {
 
     /// I6: after a write the heartbeat follows at its quickest pace.
     pub(crate) fn judge_pace(&self, w: usize) -> Option<String> {
-        let endpoint = self.cast.lock().writers[w].endpoint.clone();
+        let (endpoint, paced) = {
+            let cast = self.cast.lock();
+            (cast.writers[w].endpoint.clone(), cast.writers[w].paced)
+        };
+        if paced {
+            return None;
+        }
         let now = pteros_rtps::time::Instant::from_nanos(self.now());
         (!endpoint.heartbeat_follows(now))
             .then(|| format!("I6 w{w}: the heartbeat after a write comes late"))
@@ -309,12 +326,4 @@ fn check_misfit(
             told.0, told.1
         )
     })
-}
-
-/// What a KEEP_LAST reader of that depth gets of `kept` samples.
-pub(crate) fn of_depth(history: History, kept: u64) -> u64 {
-    match history {
-        History::KeepLast(depth) => kept.min(u64::from(depth.max(1))),
-        History::KeepAll => kept,
-    }
 }

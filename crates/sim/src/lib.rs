@@ -26,6 +26,7 @@ pub mod scenario;
 mod script;
 mod shared;
 mod trace;
+mod variety;
 mod world;
 
 pub use reduce::reduce;

@@ -2,15 +2,71 @@
 //! number, so that a reader's copy can be checked to the last byte (I3).
 
 use std::any::TypeId;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use pteros_msg::cdr::Representation;
+use pteros_msg::describe::{Field, FieldType, IndividualTypeDescription, TypeDescription, type_id};
+use pteros_msg::dynamic::{DynamicMessage, DynamicType};
+use pteros_msg::key::KeyHash;
 use pteros_rmw::sample::{Body, SharedValue};
 use pteros_rmw::writer::Outgoing;
 
-/// Encapsulation header, writer, number.
-const HEAD_BYTES: usize = 4 + 4 + 8;
+/// Encapsulation header, writer, number, instance.
+const HEAD_BYTES: usize = 4 + 4 + 4 + 4;
+
+/// Instances of a keyed topic; all its writers write all of them.
+pub const INSTANCES: u32 = 4;
+
+/// Which instance a message is of.
+pub fn instance_of(writer: u32, number: u64) -> u32 {
+    let mixed = Stream::new(writer, number).next() >> 33;
+    u32::try_from(mixed % u64::from(INSTANCES)).unwrap_or(0)
+}
+
+/// What keys and filters know of messages: all but the ballast.
+pub fn ty(keyed: bool) -> &'static DynamicType {
+    static TYPES: OnceLock<[DynamicType; 2]> = OnceLock::new();
+    let [plain, with_key] = TYPES.get_or_init(|| [describe(false), describe(true)]);
+    if keyed { with_key } else { plain }
+}
+
+fn describe(keyed: bool) -> DynamicType {
+    let field = |name: &str, is_key: bool| Field {
+        name: name.into(),
+        field_type: FieldType {
+            type_id: type_id::UINT32,
+            ..FieldType::default()
+        },
+        is_key,
+        ..Field::default()
+    };
+    let description = TypeDescription {
+        type_description: IndividualTypeDescription {
+            type_name: "sim/msg/Message".into(),
+            fields: vec![
+                field("writer", false),
+                field("number", false),
+                field("instance", keyed),
+            ],
+            ..IndividualTypeDescription::default()
+        },
+        referenced: Vec::new(),
+    };
+    match DynamicType::new(&description) {
+        Ok(ty) => ty,
+        Err(error) => unreachable!("the type of the simulator's messages: {error}"),
+    }
+}
+
+/// The key of an instance alone.
+pub fn key(instance: u32) -> (KeyHash, Bytes) {
+    let mut message = DynamicMessage::new(ty(true));
+    let set = message.set("instance", instance);
+    assert!(set.is_ok(), "a field of the simulator's messages: {set:?}");
+    let payload = message.key_payload(Representation::Xcdr1);
+    (message.key_hash(), payload.into())
+}
 
 /// One message, as the publisher's own type.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,7 +81,9 @@ impl Message {
         let mut payload = Vec::with_capacity(HEAD_BYTES + 8 * words);
         payload.extend_from_slice(&[0, 1, 0, 0]);
         payload.extend_from_slice(&writer.to_le_bytes());
-        payload.extend_from_slice(&number.to_le_bytes());
+        // A run ends long before 2^32 messages.
+        payload.extend_from_slice(&(number as u32).to_le_bytes());
+        payload.extend_from_slice(&instance_of(writer, number).to_le_bytes());
         let mut stream = Stream::new(writer, number);
         for _ in 0..words {
             payload.extend_from_slice(&stream.next().to_le_bytes());
@@ -50,11 +108,16 @@ impl Message {
                 None => return Err("a value of a foreign type".into()),
             },
         };
-        let (Some(writer), Some(number)) = (payload.get(4..8), payload.get(8..HEAD_BYTES)) else {
+        let (Some(writer), Some(number)) = (payload.get(4..8), payload.get(8..12)) else {
             return Err(format!("{} bytes are too few", payload.len()));
         };
         let writer = u32::from_le_bytes(writer.try_into().unwrap_or_default());
-        let number = u64::from_le_bytes(number.try_into().unwrap_or_default());
+        let number = u64::from(u32::from_le_bytes(number.try_into().unwrap_or_default()));
+        if payload.get(12..HEAD_BYTES) != Some(&instance_of(writer, number).to_le_bytes()) {
+            return Err(format!(
+                "writer {writer} number {number} is of another instance"
+            ));
+        }
         let mut stream = Stream::new(writer, number);
         for (index, word) in payload[HEAD_BYTES..].chunks(8).enumerate() {
             if word != stream.next().to_le_bytes() {

@@ -203,6 +203,13 @@ pub struct Plan {
     pub manual: bool,
     /// Writers promise a deadline, and most readers ask for one.
     pub timed: bool,
+    /// Topics have keys, and instances end.
+    pub keyed: bool,
+    /// Half of the subscriptions want some of the messages only.
+    pub filtered: bool,
+    /// Half of the writers leave sending to a flow controller or hold small
+    /// messages back.
+    pub paced: bool,
 }
 
 const MILLI: u64 = 1_000_000;
@@ -235,8 +242,12 @@ impl Plan {
             attack_pause: 20 * MILLI,
             manual: false,
             timed: false,
+            keyed: false,
+            filtered: false,
+            paced: false,
         };
         plan.add_later(&mut random.clone().fork());
+        plan.add_policies(random.clone().u64(..));
         if options.standard {
             plan.hosts = vec![1, 1, 2, 2, 3];
             plan.endpoints = 4;
@@ -271,6 +282,9 @@ impl Plan {
             attack_pause: 0,
             manual: false,
             timed: false,
+            keyed: false,
+            filtered: false,
+            paced: false,
         }
     }
 
@@ -302,6 +316,18 @@ impl Plan {
         if random.u32(0..3) == 0 {
             self.faults.push(Fault::Links);
         }
+    }
+
+    /// Draws what came last, apart from everything else. Where deadlines are
+    /// counted exactly, every message has to reach everybody at once.
+    fn add_policies(&mut self, seed: u64) {
+        if self.timed {
+            return;
+        }
+        let mut random = Rng::with_seed(seed ^ 0x7075_6c73_6172);
+        self.keyed = random.u32(0..4) == 0;
+        self.filtered = random.u32(0..4) == 0;
+        self.paced = random.u32(0..4) == 0;
     }
 
     fn leave_out_of_link(&mut self) {

@@ -213,6 +213,9 @@ impl World {
         if options.shared_memory.on && !self.script.lock().healed {
             self.network().link_faults = LINK_FAULTS;
         }
+        if self.plan.paced {
+            options.flow_controllers = vec![crate::variety::flow()];
+        }
         if self.plan.has(crate::plan::Fault::Tight) {
             options.limits.gap_intervals = GAP_INTERVALS_TIGHT;
         }

@@ -65,6 +65,7 @@ impl Writer {
             }
         }
         reader.requested = requested;
+        reader.is_sifted = false;
         if !acknack.is_final {
             reader.heartbeat_due = true;
             self.has_debts = true;

@@ -319,10 +319,15 @@ impl Writer {
         debug_assert!(!self.has_filters(), "filters read the payload");
         self.clock = now;
         self.check_size(change)?;
-        match self.keeps_for_late_joiners() || !self.readers.is_empty() {
-            true => self.make_room(now, change),
-            false => Ok(()),
+        if !self.keeps_for_late_joiners() && self.readers.is_empty() {
+            return Ok(());
         }
+        let first = self.history.first().map(|first| first.sequence);
+        // Here alone, for what was granted is not refused by the write.
+        if let Some(first) = first.filter(|_| fault!("writer-full-early")) {
+            self.wait_for(now, first, (self.history.samples(), self.samples_max))?;
+        }
+        self.make_room(now, change)
     }
 
     /// Whether some matched reader has a content filter.
@@ -505,7 +510,6 @@ impl Writer {
         while let Some(first) = self.history.first()
             && (self.history.samples()
                 >= samples_max.saturating_add(self.is_begun(first.sequence).into())
-                || (self.is_keep_all() && !self.is_settled(first) && fault!("writer-full-early"))
                 || self.history.bytes().saturating_add(weight) > bytes_max)
         {
             let sequence = first.sequence;

@@ -44,6 +44,8 @@ pub(super) struct ReaderProxy {
     pub filter: Option<Arc<ContentFilter>>,
     /// Numbers to send again.
     pub requested: SequenceSet,
+    /// Of these, what it will not get has been declared irrelevant.
+    pub is_sifted: bool,
     /// The sample in which the last burst ended, and its next fragment.
     pub resume: (SequenceNumber, u32),
     /// Fragments to send again, lowest sample first.
@@ -88,6 +90,7 @@ impl ReaderProxy {
             last_directed: 0,
             filter: config.content_filter.clone(),
             requested: SequenceSet::empty(SequenceNumber::FIRST),
+            is_sifted: false,
             resume: (SequenceNumber::ZERO, 0),
             fragments: Vec::new(),
             done_below: SequenceNumber::FIRST,
@@ -188,6 +191,7 @@ impl ReaderProxy {
         if self.requested.is_empty() {
             self.requested = SequenceSet::empty(sequence);
         }
+        self.is_sifted = false;
         self.requested.insert(sequence)
     }
 

@@ -29,7 +29,10 @@ impl Writer {
         if left.is_over(out) {
             return false;
         }
-        self.declare_irrelevant(at, out, left);
+        // Once per request: a slow repair takes many bursts.
+        if !reader.is_sifted {
+            self.declare_irrelevant(at, out, left);
+        }
         while let Some(sequence) = self.readers.get(at).and_then(ReaderProxy::next_request) {
             crate::fault::step();
             if !self.serve(at, sequence, out, left) {
@@ -143,6 +146,7 @@ impl Writer {
         }
         if let Some(reader) = self.readers.get_mut(at) {
             reader.requested = wanted;
+            reader.is_sifted = true;
         }
     }
 
