@@ -351,6 +351,7 @@ impl RawPublisher {
 
     pub(crate) fn wait_for_all_acked(&self, timeout: Duration) -> bool {
         self.node.core().flush(&self.endpoint);
+        self.node.core().hurry(&self.endpoint);
         self.node
             .wait_until(timeout, || self.endpoint.is_acknowledged())
     }

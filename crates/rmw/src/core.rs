@@ -360,13 +360,14 @@ impl Core {
     }
 
     /// Sends every datagram of `outbox`, marked with a code point unless that
-    /// is 0. No lock is needed or taken.
-    pub(crate) fn send(&self, outbox: &Outbox, code_point: u8) {
+    /// is 0. No lock is needed or taken. False if a link has refused one.
+    pub(crate) fn send(&self, outbox: &Outbox, code_point: u8) -> bool {
+        let mut taken = true;
         for datagram in outbox.iter() {
             let parts = datagram.parts.map(IoSlice::new);
             for locator in datagram.to {
                 if let Some(link) = locator.to_link() {
-                    self.send_by_link(link, &datagram);
+                    taken &= self.send_by_link(link, &datagram);
                     continue;
                 }
                 let sent = match code_point {
@@ -383,13 +384,16 @@ impl Core {
                 counter.fetch_add(1, Ordering::Relaxed);
             }
         }
+        taken
     }
 
-    fn send_by_link(&self, link: u32, datagram: &Datagram<'_>) {
+    fn send_by_link(&self, link: u32, datagram: &Datagram<'_>) -> bool {
         let links = self.linking.get();
-        if let Some(Err(refused)) = links.map(|links| links.send(link, datagram)) {
+        let sent = links.map(|links| links.send(link, datagram));
+        if let Some(Err(refused)) = sent {
             tracing::trace!(%refused, link, "send");
         }
+        sent == Some(Ok(()))
     }
 
     // --- turns, as the helper sees them ---

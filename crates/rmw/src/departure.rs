@@ -53,6 +53,9 @@ impl Core {
         if state.lingers {
             let latest = now.after(LINGER_MAX);
             self.schedule(Machine::Departure(writer.guid().entity), Some(latest));
+            state.machine.hurry(now);
+            let next = state.next_timeout();
+            self.schedule(Machine::Writer(writer.guid().entity), next);
         }
         state.lingers
     }

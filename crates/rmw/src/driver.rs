@@ -130,8 +130,9 @@ impl Core {
         until: Instant,
     ) -> (bool, Instant) {
         let now = self.env.now();
+        let answers = self.take_answers(state, now, queue);
         self.fire_deadlines(now);
-        let handled = self.receive(state, now, queue);
+        let handled = answers + self.receive(state, now, queue);
         if handled > 0 || !queue.is_empty() {
             self.look(state, now);
             return (false, now);
@@ -160,10 +161,20 @@ impl Core {
             state.slept_long = span >= LONG_SLEEP;
             state.spin.note_slept(span);
         }
+        self.take_answers(state, now, queue);
         self.fire_deadlines(now);
         self.receive(state, now, queue);
         self.notice_shutdown();
         (slept, now)
+    }
+
+    /// Before something is due: what came by links without waking anybody may
+    /// make it unnecessary.
+    fn take_answers(&self, state: &mut DriverState, now: Instant, queue: &ReadyQueue) -> usize {
+        match self.linking.get().is_some() && self.deadlines.next() <= now {
+            true => self.receive(state, now, queue),
+            false => 0,
+        }
     }
 
     /// A turn that never sleeps, for the helper and for simulations. Returns
@@ -173,8 +184,9 @@ impl Core {
         self.wake_links();
         let now = self.env.now();
         state.looked_at = now;
+        let answers = self.take_answers(state, now, &self.no_queue);
         self.fire_deadlines(now);
-        let handled = self.receive(state, now, &self.no_queue);
+        let handled = answers + self.receive(state, now, &self.no_queue);
         self.notice_shutdown();
         handled
     }

@@ -44,7 +44,8 @@ pub trait Links: Send + Sync {
     /// Does what is due and tells what happened; returns when to call it next.
     fn turn(&self, now: Instant, events: &mut dyn FnMut(LinkEvent)) -> Option<Instant>;
 
-    /// Sends one message. A body that lies in a chunk of ours is not copied.
+    /// Sends one message. A body that lies in a chunk of ours is not copied. One
+    /// that waits need not wake the peer.
     ///
     /// # Errors
     /// [`Refused`]: the peer sees nothing of it. Counted.

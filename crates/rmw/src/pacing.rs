@@ -142,7 +142,7 @@ impl Core {
     fn send_one(&self, now: Instant, writer: &WriterEndpoint, flow: &parking_lot::Mutex<Flow>) {
         let Some(place) = writer.place() else { return };
         let (mut more, mut bytes) = (false, 0);
-        transmit_marked(self, writer.code_point(), |outbox| {
+        let taken = transmit_marked(self, writer.code_point(), |outbox| {
             let mut state = writer.state.lock();
             more = state.machine.poll_transmit_up_to(now, ONE_DATAGRAM, outbox);
             writer.collect(&mut state.machine);
@@ -153,6 +153,9 @@ impl Core {
             bytes = sent_bytes(outbox);
             false
         });
+        if !taken {
+            self.note_refused(now, writer);
+        }
         let mut flow = flow.lock();
         flow.charge(&place, bytes);
         if more {

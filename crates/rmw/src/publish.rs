@@ -49,22 +49,25 @@ pub(crate) fn transmit(core: &Core, fill: impl FnMut(&mut Outbox) -> bool) {
 }
 
 /// As [`transmit`], every datagram marked with a code point unless that is 0.
+/// False if a link has refused one.
 pub(crate) fn transmit_marked(
     core: &Core,
     code_point: u8,
     mut fill: impl FnMut(&mut Outbox) -> bool,
-) {
+) -> bool {
+    let mut taken = true;
     OUTBOX.with_borrow_mut(|outbox| {
         loop {
             outbox.clear();
             let more = fill(outbox);
-            core.send(outbox, code_point);
+            taken &= core.send(outbox, code_point);
             if !more {
                 break;
             }
         }
         outbox.clear();
     });
+    taken
 }
 
 impl Core {
@@ -380,7 +383,7 @@ impl Core {
             return self.leave_to_flow(now, writer, place, state);
         }
         let mut held = Some(state);
-        transmit_marked(self, writer.code_point(), |outbox| {
+        let taken = transmit_marked(self, writer.code_point(), |outbox| {
             let mut state = held.take().unwrap_or_else(|| writer.state.lock());
             let more = state.machine.poll_transmit(now, outbox);
             // Under the lock: a later deadline must not be written over.
@@ -388,6 +391,26 @@ impl Core {
             self.schedule(Machine::Writer(writer.guid().entity), next);
             more
         });
+        if !taken {
+            self.note_refused(now, writer);
+        }
+    }
+
+    /// A link has refused what a writer has just sent.
+    pub(crate) fn note_refused(&self, now: Instant, writer: &WriterEndpoint) {
+        let mut state = writer.state.lock();
+        state.machine.note_refused(now);
+        let next = state.next_timeout();
+        self.schedule(Machine::Writer(writer.guid().entity), next);
+    }
+
+    /// Asks for acknowledgements that have not come: somebody waits for them.
+    pub fn hurry(&self, writer: &WriterEndpoint) {
+        let now = self.env.now();
+        let mut state = writer.state.lock();
+        state.machine.hurry(now);
+        let next = state.next_timeout();
+        self.schedule(Machine::Writer(writer.guid().entity), next);
     }
 
     /// Sends what LATENCY_BUDGET holds back, or leaves it to the flow controller;
@@ -407,7 +430,7 @@ impl Core {
             writer.collect(&mut state.machine);
             return self.leave_to_flow(now, writer, place, state);
         }
-        transmit_marked(self, writer.code_point(), |outbox| {
+        let taken = transmit_marked(self, writer.code_point(), |outbox| {
             let mut state = writer.state.lock();
             let more = state.machine.poll_transmit(now, outbox);
             writer.collect(&mut state.machine);
@@ -416,6 +439,9 @@ impl Core {
             self.schedule(Machine::Writer(writer.guid().entity), next);
             more
         });
+        if !taken {
+            self.note_refused(now, writer);
+        }
     }
 
     /// Proves that a manual writer is alive.

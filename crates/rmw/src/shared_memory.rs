@@ -169,7 +169,10 @@ impl Links for SharedMemory {
 
     fn send(&self, link: u32, datagram: &Datagram<'_>) -> Result<(), Refused> {
         let [head, body, tail] = datagram.parts;
-        self.hub.send(link, head, body, tail)
+        match datagram.waits {
+            true => self.hub.send_quietly(link, head, body, tail),
+            false => self.hub.send(link, head, body, tail),
+        }
     }
 
     fn receive(&self, head: &mut Vec<u8>) -> Option<Record> {

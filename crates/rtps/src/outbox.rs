@@ -34,6 +34,7 @@ struct Entry {
     split: usize,
     end: usize,
     body: Bytes,
+    waits: bool,
 }
 
 /// One finished datagram.
@@ -45,6 +46,8 @@ pub struct Datagram<'a> {
     pub parts: [&'a [u8]; 3],
     /// The payload among the parts, for who can share it.
     pub body: &'a Bytes,
+    /// It need not wake who sleeps: it is as good when the receiver looks next.
+    pub waits: bool,
 }
 
 impl Datagram<'_> {
@@ -133,6 +136,7 @@ impl Outbox {
             split: None,
             body: Bytes::new(),
             has_content: false,
+            waits: false,
             by_link: to.iter().all(|to| to.to_link().is_some()),
             to: Arc::clone(to),
             outbox: self,
@@ -149,6 +153,7 @@ impl Outbox {
                 self.bytes.get(entry.split..entry.end).unwrap_or_default(),
             ],
             body: &entry.body,
+            waits: entry.waits,
         })
     }
 
@@ -173,6 +178,7 @@ pub struct MessageBuilder<'a> {
     split: Option<usize>,
     body: Bytes,
     has_content: bool,
+    waits: bool,
     /// It goes by links of shared memory alone.
     by_link: bool,
     to: Arc<[Locator]>,
@@ -291,6 +297,11 @@ impl MessageBuilder<'_> {
         self.append(|out| gap.write(out))
     }
 
+    /// Says that it need not wake a receiver that sleeps. A socket always does.
+    pub fn may_wait(&mut self) {
+        self.waits = true;
+    }
+
     /// Hands the datagram over. False, and nothing is sent, if it says nothing
     /// or the outbox is full.
     pub fn finish(self) -> bool {
@@ -305,6 +316,7 @@ impl MessageBuilder<'_> {
             split: self.split.unwrap_or(end),
             end,
             body: self.body,
+            waits: self.waits,
         });
         true
     }

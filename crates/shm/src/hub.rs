@@ -409,7 +409,26 @@ impl Hub {
     /// # Errors
     /// [`Refused`]: the message was not sent, and the peer sees nothing of it.
     pub fn send(&self, link: u32, head: &[u8], body: &[u8], tail: &[u8]) -> Result<(), Refused> {
-        let sent = self.send_on(link, head, body, tail);
+        self.send_parts(link, [head, body, tail], true)
+    }
+
+    /// As [`Hub::send`], but a peer that sleeps is not woken: it finds the
+    /// message when it looks next, at the latest before it sleeps again.
+    ///
+    /// # Errors
+    /// As [`Hub::send`].
+    pub fn send_quietly(
+        &self,
+        link: u32,
+        head: &[u8],
+        body: &[u8],
+        tail: &[u8],
+    ) -> Result<(), Refused> {
+        self.send_parts(link, [head, body, tail], false)
+    }
+
+    fn send_parts(&self, link: u32, parts: [&[u8]; 3], wakes: bool) -> Result<(), Refused> {
+        let sent = self.send_on(link, parts, wakes);
         match sent {
             Ok(()) => self.counters.sent.add(),
             Err(refused) => self.counters.refuse(refused),
@@ -417,7 +436,12 @@ impl Hub {
         sent
     }
 
-    fn send_on(&self, number: u32, head: &[u8], body: &[u8], tail: &[u8]) -> Result<(), Refused> {
+    fn send_on(
+        &self,
+        number: u32,
+        [head, body, tail]: [&[u8]; 3],
+        wakes: bool,
+    ) -> Result<(), Refused> {
         let link = self.links.read().link(number).cloned();
         let Some(link) = link.filter(|link| link.is_up()) else {
             return Err(Refused::Down);
@@ -427,7 +451,7 @@ impl Hub {
         }
         let body = self.place(body)?;
         let share = self.pool.limit_bytes() / 2;
-        match link.send(head, body, tail, share) {
+        match link.send((head, body, tail), share, wakes) {
             Ok(rung) => {
                 if rung {
                     self.counters.rung.add();

@@ -145,14 +145,13 @@ impl Link {
         *self.reason.lock()
     }
 
-    /// Sends one message. At most `share_bytes` of chunks may be lent at a
-    /// time. Does not wait; allocates only while loans become more than ever.
+    /// Sends one message, and wakes the peer if it `wakes`; whether that was
+    /// needed. At most `share_bytes` of chunks may be lent at a time. Does not wait; allocates only while loans become more than ever.
     pub(crate) fn send(
         &self,
-        head: &[u8],
-        body: Body<'_>,
-        tail: &[u8],
+        (head, body, tail): (&[u8], Body<'_>, &[u8]),
         share_bytes: usize,
+        wakes: bool,
     ) -> Result<bool, SendError> {
         let mut guard = self.out.lock();
         if !self.is_up() {
@@ -191,7 +190,7 @@ impl Link {
             });
         }
         crate::fault!("record-visible");
-        let ring = must_ring(ends.context.word(AT_SLEEPING), &mut out.rung);
+        let ring = wakes && must_ring(ends.context.word(AT_SLEEPING), &mut out.rung);
         drop(guard);
         if ring {
             ends.bell.ring();

@@ -38,11 +38,22 @@ impl WriterProxy {
             && self.first_missing_from(self.nack.requested.saturating_add(1)) <= self.announced;
         let old = now >= self.nack.sent_at.after(self.suppression(config));
         if is_final && !news && !(missing && old) {
+            self.tell_unasked(now, missing);
             return;
         }
+        self.told.unasked = false;
         // What was asked for a moment ago may be on its way.
         self.nack.only_news = !old;
         self.respond |= !fault!("heartbeat-not-answered");
+    }
+
+    /// A writer behind a link is told what has come, if that is due.
+    fn tell_unasked(&mut self, now: Instant, missing: bool) {
+        let is_linked = self.route.is_shared_memory() && self.synced && !missing;
+        if is_linked && !self.respond && self.told.is_due(now, self.first_missing()) {
+            self.respond = true;
+            self.told.unasked = true;
+        }
     }
 
     /// The youngest age of a request that a heartbeat may repeat.
@@ -154,6 +165,7 @@ impl WriterProxy {
             };
             self.nack.pace.advance(period_max);
         }
+        self.told.note(now, base);
         self.acknack_count = self.acknack_count.wrapping_add(1);
         let in_doubt = self.counts.ask_at() <= now;
         let acknack = AckNack {
@@ -232,6 +244,7 @@ impl Reader {
             }
             let full = !self.ready.has_room();
             let reader = self.config.guid;
+            let may_wait = proxy.told.unasked && !proxy.is_missing_something();
             let (acknack, asks) = proxy.acknack(now, reader.entity, full, &self.config.nack);
             let mut message = out.begin(
                 reader.prefix,
@@ -240,6 +253,9 @@ impl Reader {
             );
             message.info_destination(guid.prefix);
             message.acknack(&acknack);
+            if may_wait {
+                message.may_wait();
+            }
             self.stats.acknacks.tally();
             if asks && !fault!("fragments-not-asked-for") {
                 let (incomplete, count) = proxy.incomplete();

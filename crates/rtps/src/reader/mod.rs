@@ -362,6 +362,8 @@ impl Reader {
             mark: head.mark,
         };
         if proxy.reliable {
+            let bytes = change.payload.len();
+            proxy.told.untold_bytes = proxy.told.untold_bytes.saturating_add(bytes);
             match proxy.take_reliable(change, &mut self.ready) {
                 Taken::Delivered => {}
                 Taken::Waiting => self.stats.reordered.tally(),

@@ -23,6 +23,11 @@ use crate::seq::SequenceNumber;
 use crate::stats::Tally;
 use crate::time::{Duration, Instant};
 
+/// A writer behind a link is told this often ...
+const TELL_PERIOD: Duration = Duration::from_millis(5);
+/// ... or after so many bytes: it needs their memory again.
+const TELL_BYTES: usize = 64 << 10;
+
 /// Where a reliable reader begins when it first hears what a writer has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Start {
@@ -73,6 +78,43 @@ pub(super) struct Nack {
     pub fruitless: u32,
     /// [`WriterProxy::arrivals`] when the last request was sent.
     pub arrivals_seen: u64,
+}
+
+/// A link loses nothing unsaid, so a writer behind one need not ask: it is told
+/// when something has come, at its leisure.
+#[derive(Debug)]
+pub(super) struct Told {
+    /// All below was acknowledged by the last ACKNACK.
+    base: i64,
+    /// When that was.
+    at: Instant,
+    /// Bytes that have come since.
+    pub untold_bytes: usize,
+    /// The ACKNACK that is owed was not asked for.
+    pub unasked: bool,
+}
+
+impl Told {
+    const NOTHING: Self = Self {
+        base: 1,
+        at: Instant::ZERO,
+        untold_bytes: 0,
+        unasked: false,
+    };
+
+    /// Whether it is time to tell that all below `base` has come.
+    pub fn is_due(&self, now: Instant, base: i64) -> bool {
+        let is_old = now.since(self.at) >= TELL_PERIOD;
+        base > self.base && (is_old || self.untold_bytes >= TELL_BYTES)
+    }
+
+    pub fn note(&mut self, now: Instant, base: i64) {
+        *self = Self {
+            base,
+            at: now,
+            ..Self::NOTHING
+        };
+    }
 }
 
 /// The queue of samples ready for the application, with its limit.
@@ -157,6 +199,8 @@ pub(super) struct WriterProxy {
     pub arrivals: u64,
     /// An ACKNACK is owed now.
     pub respond: bool,
+    /// What a writer behind a link was told, without being asked.
+    pub told: Told,
     pub nack: Nack,
     /// Fast DDS answers an ACKNACK that comes before its first heartbeat only
     /// if the base is 0, as its own are; another base puts its next heartbeat
@@ -210,6 +254,7 @@ impl WriterProxy {
             nack_frag_count: 0,
             arrivals: 0,
             respond: reliable,
+            told: Told::NOTHING,
             nack: Nack {
                 at: Instant::FAR_FUTURE,
                 // An introduction that is not heard is repeated ever later.

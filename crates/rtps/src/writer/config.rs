@@ -104,6 +104,9 @@ pub struct HeartbeatConfig {
     /// After a sample of `ack_bytes` or more, in place of `first`: a burst
     /// that overruns a receiver's buffer loses its end, heartbeat included.
     pub after_large: Duration,
+    /// After a write that all reliable readers get by links, in place of both:
+    /// they acknowledge unasked, and what a link refuses is known at once.
+    pub linked: Duration,
 }
 
 impl HeartbeatConfig {
@@ -122,6 +125,7 @@ impl Default for HeartbeatConfig {
             ack_samples: 256,
             ack_bytes: 256 << 10,
             after_large: Duration::from_micros(2_500),
+            linked: Duration::from_secs(1),
         }
     }
 }

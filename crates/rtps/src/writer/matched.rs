@@ -169,6 +169,7 @@ impl Writer {
         }
         self.reliable_readers = 0;
         self.linked_readers = 0;
+        let mut by_socket = 0_usize;
         for reader in &self.readers {
             let Some(group) = self.groups.get_mut(reader.group) else {
                 continue;
@@ -186,7 +187,9 @@ impl Writer {
             self.reliable_readers.tally_by(reader.reliable.into());
             let is_linked = group.route.is_shared_memory();
             self.linked_readers.tally_by(is_linked.into());
+            by_socket.tally_by((reader.reliable && (!is_linked || reader.is_unheard())).into());
         }
+        self.note_linked(self.reliable_readers > 0 && by_socket == 0);
         let readers = &self.readers;
         for (at, group) in self.groups.iter_mut().enumerate() {
             let here = || readers.iter().filter(move |r| r.group == at && r.reliable);

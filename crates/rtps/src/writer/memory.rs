@@ -48,6 +48,9 @@ impl Writer {
 
     /// The longest pause between a write and the heartbeat that follows it.
     pub fn heartbeat_pause_max(&self) -> crate::time::Duration {
-        self.config.heartbeat.first
+        match self.trusts_links() {
+            true => self.config.heartbeat.linked,
+            false => self.config.heartbeat.first,
+        }
     }
 }

@@ -15,6 +15,7 @@ mod config;
 mod event;
 mod filter;
 mod lapse;
+mod linked;
 mod matched;
 mod memory;
 mod pace;
@@ -152,6 +153,10 @@ pub struct Writer {
     filtered_readers: usize,
     /// Readers reached by a link of shared memory.
     linked_readers: usize,
+    /// All reliable readers are, and have answered.
+    is_linked: bool,
+    /// A link has refused something since all was acknowledged.
+    refused: bool,
     cursor: Cursor,
     /// What LATENCY_BUDGET holds back, if there is one.
     batch: Option<Batch>,
@@ -225,6 +230,8 @@ impl Writer {
             reliable_readers: 0,
             filtered_readers: 0,
             linked_readers: 0,
+            is_linked: false,
+            refused: false,
             cursor: Cursor::at(1),
             batch,
             heartbeat_count: 0,
@@ -455,8 +462,8 @@ impl Writer {
             if !fault!("heartbeat-pause-not-reset") {
                 self.heartbeat_pace = self.config.heartbeat.pace();
             }
-            self.timers
-                .set_no_later(TIMER_HEARTBEAT, now.after(self.heartbeat_pace.pause()));
+            let pause = self.pause_after_write();
+            self.timers.set_no_later(TIMER_HEARTBEAT, now.after(pause));
         }
         self.history.push(Change {
             sequence,
@@ -628,6 +635,7 @@ impl Writer {
         }
         if !self.all_acked && self.is_acked_by_all() {
             self.all_acked = true;
+            self.note_linked_acked();
             self.timers.stop(TIMER_HEARTBEAT);
             self.heartbeat_pace = self.config.heartbeat.pace();
             self.events

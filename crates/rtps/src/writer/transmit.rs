@@ -149,10 +149,14 @@ impl Writer {
             .find(SequenceNumber(number))
             .map_or(0, |change| change.payload.len());
         self.unasked_samples = self.unasked_samples.saturating_add(1);
-        self.unasked_bytes = self.unasked_bytes.saturating_add(bytes);
+        // By a link the first one asks for nothing: it is acknowledged anyway.
+        let before = self.unasked_bytes;
+        self.unasked_bytes = before.saturating_add(bytes);
+        let trusts = self.trusts_links();
+        let unasked_bytes = if trusts { before } else { self.unasked_bytes };
         let half_full = self.is_keep_all() && self.history.samples() >= self.samples_max / 2;
         let ask = self.unasked_samples >= self.config.heartbeat.ack_samples
-            || self.unasked_bytes >= self.config.heartbeat.ack_bytes
+            || unasked_bytes >= self.config.heartbeat.ack_bytes
             || self.blocked
             || half_full
             || fault!("acknowledgement-always-asked")
@@ -160,7 +164,9 @@ impl Writer {
         if ask {
             self.unasked_samples = 0;
             self.unasked_bytes = 0;
-            let pause = if bytes >= self.config.heartbeat.ack_bytes {
+            let pause = if trusts {
+                self.config.heartbeat.linked
+            } else if bytes >= self.config.heartbeat.ack_bytes {
                 self.config.heartbeat.after_large
             } else {
                 self.config.heartbeat.first

@@ -168,6 +168,8 @@ pub struct Net {
     pub bytes_sent: usize,
     /// The same by destination.
     pub bytes_to: BTreeMap<Locator, usize>,
+    /// Datagrams that need not wake who sleeps.
+    pub unhurried: usize,
     /// Heartbeats are cut out of datagrams before they fly.
     pub strip_heartbeats: bool,
     /// By arrival, then by departure.
@@ -187,6 +189,7 @@ impl Net {
             faults: Faults::default(),
             log: Vec::new(),
             bytes_sent: 0,
+            unhurried: 0,
             bytes_to: BTreeMap::new(),
             strip_heartbeats: false,
             flights: BTreeMap::new(),
@@ -221,6 +224,7 @@ impl Net {
     pub fn send(&mut self, out: &mut Outbox) {
         let mut datagrams = Vec::new();
         for datagram in out.iter() {
+            self.unhurried += usize::from(datagram.waits);
             for to in datagram.to {
                 let sent = match to.to_link() {
                     None => Sent::plain(datagram.to_vec()),

@@ -252,3 +252,110 @@ fn parts_that_do_not_fit_together_are_refused_without_harm() {
     }
     assert_eq!(pair.numbers(r), [0_i64; 0]);
 }
+
+fn asks(said: &Said) -> bool {
+    matches!(said, Said::Heartbeat(_, _, false))
+}
+
+/// As [`linked`], and the reader has answered.
+fn settled() -> (Pair, W, R) {
+    let (mut pair, w, r) = linked(reliable(), reliable());
+    pair.run_ms(50);
+    pair.net.log.clear();
+    pair.net.unhurried = 0;
+    (pair, w, r)
+}
+
+#[test]
+fn a_linked_reader_acknowledges_unasked_and_wakes_nobody() {
+    let (mut pair, w, r) = settled();
+    for _ in 0..50 {
+        pair.write_many(w, 1);
+        pair.run_ms(20);
+        assert!(pair.writers[w.0].machine.is_acked_by_all());
+    }
+    assert_eq!(pair.numbers(r).len(), 50);
+    assert_eq!(pair.net.count(asks), 0);
+    assert_eq!(pair.net.count(is_acknack), 50);
+    assert_eq!(pair.net.unhurried, 50, "all of them");
+    pair.net.log.clear();
+    pair.run_ms(60_000);
+    assert_eq!(pair.net.log, Vec::<Vec<Said>>::new());
+}
+
+#[test]
+fn fast_small_messages_are_acknowledged_now_and_then_and_large_ones_each() {
+    let (mut pair, w, r) = settled();
+    for _ in 0..200 {
+        pair.write_many(w, 1);
+        pair.run(Duration::from_micros(100));
+    }
+    let acknowledged = pair.net.count(is_acknack);
+    assert!((4..=5).contains(&acknowledged), "{acknowledged} in 20 ms");
+    pair.net.log.clear();
+    for _ in 0..10 {
+        write_image(&mut pair, w, 1 << 20);
+        pair.run(Duration::from_micros(100));
+    }
+    assert_eq!(pair.net.count(is_acknack), 10);
+    assert_eq!(pair.net.count(asks), 0);
+    assert_eq!(pair.numbers(r).len(), 210);
+}
+
+#[test]
+fn what_a_link_refused_is_repaired_as_soon_as_over_a_socket() {
+    let (mut pair, w, r) = settled();
+    pair.net.drop_next(1, is_data(1));
+    pair.write_many(w, 1);
+    let now = pair.now();
+    pair.writers[w.0].machine.note_refused(now);
+    pair.run_ms(11);
+    assert_eq!(pair.numbers(r), [1]);
+    // And so is what was under way when the link ended.
+    pair.net.drop_next(1, is_data(2));
+    pair.write_many(w, 1);
+    pair.run_ms(1);
+    pair.reroute(w, r, false);
+    pair.run_ms(11);
+    assert_eq!(pair.numbers(r), [1, 2]);
+}
+
+#[test]
+fn an_acknowledgement_that_did_not_come_is_asked_for_after_a_second_or_when_it_is_waited_for() {
+    let (mut pair, w, _) = settled();
+    pair.net.drop_next(1, is_acknack);
+    pair.write_many(w, 1);
+    pair.run_ms(990);
+    assert_eq!(pair.net.count(asks), 0);
+    pair.run_ms(11);
+    assert_eq!(pair.net.count(asks), 1);
+    assert!(pair.writers[w.0].machine.is_acked_by_all());
+
+    pair.run_ms(10);
+    pair.net.drop_next(1, is_acknack);
+    pair.net.unhurried = 0;
+    pair.write_many(w, 1);
+    pair.run_ms(100);
+    let now = pair.now();
+    pair.writers[w.0].machine.hurry(now);
+    pair.run_ms(1);
+    assert_eq!(pair.net.count(asks), 2);
+    assert!(pair.writers[w.0].machine.is_acked_by_all());
+    assert_eq!(
+        pair.net.unhurried, 1,
+        "but not the answer that is waited for"
+    );
+}
+
+#[test]
+fn beside_a_reader_by_socket_acknowledgements_are_asked_for_as_ever() {
+    let (mut pair, w, r) = settled();
+    let far = pair.reader(2, reliable());
+    pair.join(w, far);
+    pair.run_ms(50);
+    pair.net.log.clear();
+    pair.net.drop_next(1, is_data(1));
+    pair.write_many(w, 1);
+    pair.run_ms(12);
+    assert_eq!((pair.numbers(r), pair.numbers(far)), (vec![1], vec![1]));
+}
