@@ -27,6 +27,16 @@ use core::fmt;
 #[derive(Clone, Debug, Default)]
 pub struct InterfaceLibrary {
     definitions: BTreeMap<String, Definition>,
+    /// Lists that are part of the program, sorted by name and read in place.
+    /// The later one wins, and a definition above wins over all.
+    lists: Vec<&'static [(&'static str, &'static str)]>,
+}
+
+/// What is known of one definition.
+struct Found<'l> {
+    text: &'l str,
+    origin: &'l str,
+    unreadable: Option<&'l str>,
 }
 
 #[derive(Clone, Debug)]
@@ -42,7 +52,37 @@ impl InterfaceLibrary {
     pub const fn new() -> Self {
         Self {
             definitions: BTreeMap::new(),
+            lists: Vec::new(),
         }
+    }
+
+    fn get(&self, full: &str) -> Option<Found<'_>> {
+        if let Some(definition) = self.definitions.get(full) {
+            return Some(Found {
+                text: &definition.text,
+                origin: &definition.origin,
+                unreadable: definition.unreadable.as_deref(),
+            });
+        }
+        let (origin, text) = self.listed(full)?;
+        Some(Found {
+            text,
+            origin,
+            unreadable: None,
+        })
+    }
+
+    fn listed(&self, full: &str) -> Option<(&'static str, &'static str)> {
+        let find = |list: &&'static [(&'static str, &'static str)]| {
+            let at = list.binary_search_by_key(&full, |(name, _)| *name).ok()?;
+            list.get(at).copied()
+        };
+        self.lists.iter().rev().find_map(find)
+    }
+
+    /// Whether there is such a definition.
+    fn has(&self, full: &str) -> bool {
+        self.get(full).is_some()
     }
 
     /// Adds or replaces one definition. `origin` names the text in errors.
@@ -87,8 +127,19 @@ impl InterfaceLibrary {
     }
 
     /// Adds definitions by full name, `("std_msgs/msg/String", "string data")`,
-    /// as generated modules hold them. Entries with other names are left out.
-    pub fn insert_definitions(&mut self, definitions: &[(&'static str, &'static str)]) {
+    /// as generated modules hold them. Entries with other names are left out. A
+    /// list sorted by name is read where it is: nothing is copied.
+    pub fn insert_definitions(&mut self, definitions: &'static [(&'static str, &'static str)]) {
+        let is_sorted = definitions.is_sorted_by(|one, next| one.0 < next.0);
+        if is_sorted && definitions.iter().all(|(full, _)| is_full_name(full)) {
+            self.definitions.retain(|name, _| {
+                definitions
+                    .binary_search_by_key(&name.as_str(), |d| d.0)
+                    .is_err()
+            });
+            self.lists.push(definitions);
+            return;
+        }
         for (full, text) in definitions {
             if let Some((package, kind, name)) = split_full_name(full) {
                 self.insert_text(package, kind, name, *text, *full);
@@ -98,6 +149,9 @@ impl InterfaceLibrary {
 
     /// Adds everything of `other`, which wins where both know a name.
     pub fn merge(&mut self, other: &InterfaceLibrary) {
+        for list in &other.lists {
+            self.insert_definitions(list);
+        }
         for (name, definition) in &other.definitions {
             self.definitions.insert(name.clone(), definition.clone());
         }
@@ -108,6 +162,10 @@ impl InterfaceLibrary {
         if let Some(definition) = other.definitions.get(full) {
             self.definitions
                 .insert(full.to_string(), definition.clone());
+        } else if let Some((origin, text)) = other.listed(full)
+            && let Some((package, kind, name)) = split_full_name(full)
+        {
+            self.insert_text(package, kind, name, text, origin);
         }
     }
 
@@ -142,17 +200,22 @@ impl InterfaceLibrary {
 
     /// Number of definitions.
     pub fn len(&self) -> usize {
-        self.definitions.len()
+        self.names().count()
     }
 
     /// Whether there are no definitions.
     pub fn is_empty(&self) -> bool {
-        self.definitions.is_empty()
+        self.names().next().is_none()
     }
 
     /// Full names of all definitions, sorted. Derived types are not listed.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.definitions.keys().map(String::as_str)
+        let listed = self.lists.iter().copied().flatten().map(|(name, _)| *name);
+        let own = self.definitions.keys().map(String::as_str);
+        let mut names: Vec<&str> = own.chain(listed).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.into_iter()
     }
 
     /// Names of all packages, sorted, each once.
@@ -170,28 +233,26 @@ impl InterfaceLibrary {
     /// `None` also where it could not be read.
     pub fn text(&self, name: &str) -> Option<&str> {
         let full = self.full_name(name)?;
-        let found = self.definitions.get(&full)?;
-        found.unreadable.is_none().then_some(found.text.as_ref())
+        let found = self.get(&full)?;
+        found.unreadable.is_none().then_some(found.text)
     }
 
     /// Where the definition came from: a path, or the name its source gave.
     pub fn origin(&self, name: &str) -> Option<&str> {
         let full = self.full_name(name)?;
-        self.definitions
-            .get(&full)
-            .map(|found| found.origin.as_ref())
+        self.get(&full).map(|found| found.origin)
     }
 
     /// The full name of a definition written in full or without its kind.
     pub fn full_name(&self, name: &str) -> Option<String> {
-        if self.definitions.contains_key(name) {
+        if self.has(name) {
             return Some(name.to_string());
         }
         let (package, short) = name.split_once('/')?;
         InterfaceKind::ALL
             .into_iter()
             .map(|kind| format!("{package}/{kind}/{short}"))
-            .find(|full| self.definitions.contains_key(full))
+            .find(|full| self.has(full))
     }
 
     /// Parses one definition.
@@ -208,22 +269,19 @@ impl InterfaceLibrary {
     fn parse_full(&self, full: &str) -> Result<InterfaceFile, LibraryError> {
         let (package, kind, name) =
             split_full_name(full).ok_or_else(|| self.unknown(full, None))?;
-        let definition = self
-            .definitions
-            .get(full)
-            .ok_or_else(|| self.unknown(full, None))?;
-        if let Some(reason) = &definition.unreadable {
+        let definition = self.get(full).ok_or_else(|| self.unknown(full, None))?;
+        if let Some(reason) = definition.unreadable {
             return Err(LibraryError::Unreadable {
                 origin: definition.origin.to_string(),
-                reason: reason.clone(),
+                reason: reason.to_string(),
             });
         }
         Ok(schema::parse(
             package,
             name,
             kind,
-            &definition.text,
-            &definition.origin,
+            definition.text,
+            definition.origin,
         )?)
     }
 
@@ -302,6 +360,10 @@ impl InterfaceLibrary {
             package_known: same_package,
         }))
     }
+}
+
+fn is_full_name(full: &str) -> bool {
+    split_full_name(full).is_some()
 }
 
 /// Takes `std_msgs/msg/String` apart.
@@ -412,6 +474,41 @@ mod tests {
             library.insert_text(package, kind, name, *text, full.to_string());
         }
         library
+    }
+
+    #[test]
+    fn lists_are_read_in_place_and_what_came_last_wins() {
+        const ONE: &[(&str, &str)] = &[("a_msgs/msg/A", "int8 one"), ("a_msgs/msg/B", "int8 b")];
+        const TWO: &[(&str, &str)] = &[("a_msgs/msg/A", "int8 two"), ("b_msgs/msg/C", "int8 c")];
+        let mut library = InterfaceLibrary::new();
+        assert!(library.is_empty());
+        let kind = InterfaceKind::Message;
+        library.insert_text("a_msgs", kind, "A", "int8 zero", "here");
+        library.insert_definitions(ONE);
+        assert_eq!(library.text("a_msgs/A"), Some("int8 one"));
+        library.insert_definitions(TWO);
+        assert_eq!(library.text("a_msgs/A"), Some("int8 two"));
+        assert_eq!(library.origin("a_msgs/B"), Some("a_msgs/msg/B"));
+        let all = ["a_msgs/msg/A", "a_msgs/msg/B", "b_msgs/msg/C"];
+        assert_eq!(library.names().collect::<Vec<_>>(), all);
+        assert_eq!(library.packages(), ["a_msgs", "b_msgs"]);
+        library.insert_text("a_msgs", kind, "A", "int8 three", "here");
+        assert_eq!(
+            (library.text("a_msgs/A"), library.len()),
+            (Some("int8 three"), 3)
+        );
+        let mut other = InterfaceLibrary::new();
+        other.copy_definition(&library, "b_msgs/msg/C");
+        other.merge(&library);
+        assert_eq!(other.text("a_msgs/A"), Some("int8 three"));
+        assert_eq!(other.text("b_msgs/C"), Some("int8 c"));
+        // Whatever is not sorted, or no name, is looked at one by one.
+        let mut library = InterfaceLibrary::new();
+        library.insert_definitions(&[("b_msgs/msg/B", "x"), ("a_msgs/msg/A", "y"), ("no", "z")]);
+        assert_eq!(
+            library.names().collect::<Vec<_>>(),
+            ["a_msgs/msg/A", "b_msgs/msg/B"]
+        );
     }
 
     #[test]

@@ -157,7 +157,7 @@ fn find_structure(
         _ => name.split_at(name.find('_').unwrap_or(name.len())),
     };
     let definition_name = format!("{package}/{kind}/{definition}");
-    if !library.definitions.contains_key(&definition_name) {
+    if !library.has(&definition_name) {
         return Err(unknown());
     }
     let file = library.parse_full(&definition_name)?;
