@@ -209,6 +209,8 @@ impl Core {
         let is_reliable = writer.data.qos.reliability == Reliability::Reliable;
         let start = self.env.now();
         if is_reliable && matches!(found, Err(Exhausted::Full { .. } | Exhausted::System(_))) {
+            // What has arrived and was not acknowledged yet holds memory.
+            self.hurry(writer);
             self.wait_until(start.after(patience), || {
                 found = links.chunk(bytes);
                 // Nobody linked is left: then no memory is needed either.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! class   0      1      2    …   16
-//! chunk  1 KiB  2 KiB  4 KiB …  64 MiB      each begins with 64 bytes of slack
+//! chunk  1 KiB  2 KiB  4 KiB …  64 MiB      and 64 bytes or a page of slack
 //! segment = memfd of n chunks of one class; the first of a class is small,
 //!           each further one as large as all before it together
 //! ```
@@ -31,10 +31,15 @@ const SEGMENT_BYTES_MIN: usize = 256 << 10;
 const SLACK_BYTES: usize = 64;
 const PAGE: usize = 4096;
 
-/// Which chunks hold `len` bytes.
+/// Which chunks hold `len` bytes: the smallest. The slack counts as well, so that
+/// an image of 4 MiB does not take 8 for its header's sake.
 fn class_of(len: usize) -> usize {
     let chunk = len.max(CLASS_ZERO_BYTES).next_power_of_two();
-    (chunk / CLASS_ZERO_BYTES).trailing_zeros() as usize
+    let class = (chunk / CLASS_ZERO_BYTES).trailing_zeros() as usize;
+    match class.checked_sub(1) {
+        Some(smaller) if len <= stride_of(smaller) - CHUNK_OFFSET => smaller,
+        _ => class,
+    }
 }
 
 /// Distance from one chunk of a class to the next.
@@ -221,7 +226,7 @@ impl Pool {
     pub(crate) fn grow(&self, len: usize) -> Result<Vec<u32>, Exhausted> {
         let class = class_of(len);
         if class > self.class_max {
-            let largest = CLASS_ZERO_BYTES << self.class_max;
+            let largest = stride_of(self.class_max) - CHUNK_OFFSET;
             return Err(Exhausted::TooLarge { len, largest });
         }
         let stride = stride_of(class);

@@ -152,8 +152,24 @@ fn a_pool_at_its_limit_says_so_and_tells_when_there_is_room() {
     drop(receive(&pair.b));
     assert_eq!(turn(&pair.a, 0), [pteros_shm::LinkEvent::Room]);
     pair.a.chunk(1 << 20).expect("room");
-    let large = pair.a.chunk((64 << 20) + 1).expect_err("too large");
+    let large = pair.a.chunk((64 << 20) + 4096).expect_err("too large");
     assert!(matches!(large, Exhausted::TooLarge { .. }));
+}
+
+#[test]
+fn a_message_that_is_little_more_than_a_power_of_two_takes_no_chunk_twice_its_size() {
+    let pair = Pair::new(options(), options());
+    for (len, segment_bytes) in [(1 << 20, 1 << 20), ((1 << 20) + 4036, 1 << 20)] {
+        let before = pair.a.counts().segment_bytes;
+        let chunk = pair.a.chunk(len).expect("room");
+        assert_eq!(chunk.len(), len);
+        let made = pair.a.counts().segment_bytes - before;
+        assert!(made <= segment_bytes + 4096, "{made} bytes for {len}");
+        drop(chunk);
+    }
+    let before = pair.a.counts().segment_bytes;
+    pair.a.chunk((1 << 20) + 4037).expect("room");
+    assert!(pair.a.counts().segment_bytes - before >= 2 << 20);
 }
 
 #[test]
