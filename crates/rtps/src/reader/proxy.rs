@@ -394,6 +394,8 @@ impl WriterProxy {
         if self.is_settled(change.sequence) {
             return Taken::Duplicate;
         }
+        // It may have come whole by a link after its first pieces by sockets.
+        self.defrag.remove(change.sequence, change.sequence);
         self.announced = self.announced.max(number);
         let in_order = number == self.next && (self.synced || number == 1);
         if in_order && ready.has_room() {
