@@ -43,6 +43,10 @@ pub(super) const SAMPLES_MAX: usize = 20_000;
 /// Bytes of them, as of one set.
 const BYTES_MAX: usize = SET_BYTES_MAX;
 
+/// Sets that were given up and are remembered, since parts of them may still
+/// come. Beyond it the oldest is forgotten, and counts again if one does.
+const GIVEN_UP_MAX: usize = 256;
+
 /// One publisher with several writers.
 pub(crate) struct Merge {
     ordered: bool,
@@ -64,6 +68,8 @@ pub(crate) struct Merge {
     looked_at: Instant,
     /// The writers that discovery shows, as sets name them.
     pub known: Option<[u8; 4]>,
+    /// Sets that were counted as dropped, and for which reader.
+    given_up: BTreeSet<(i64, usize)>,
 }
 
 struct Progress {
@@ -115,6 +121,7 @@ impl Merge {
             held_bytes: 0,
             looked_at: Instant::ZERO,
             known: None,
+            given_up: BTreeSet::new(),
         }
     }
 
@@ -218,8 +225,11 @@ impl Merge {
             self.note_passed(way, end);
         }
         if part.set <= self.through {
-            // The set was given up before this part of it came.
-            dropped.samples(way.0, part.received);
+            // The set was given up, or what came later was handed on, before
+            // this part of it came.
+            if part.received > 0 {
+                self.give_up(part.set, way.0, part.received, dropped);
+            }
             return;
         }
         self.held += part.items.len();
@@ -236,6 +246,17 @@ impl Merge {
             .extend(items.map(|(place, item)| (place, way.0, item)));
         unit.ended.insert(way);
         unit.since = now;
+    }
+
+    /// Counts what came of a set that a reader will not see, and the set once.
+    fn give_up(&mut self, set: i64, reader: usize, samples: u64, dropped: &mut Dropped) {
+        if !self.given_up.insert((set, reader)) {
+            return dropped.samples(reader, samples);
+        }
+        dropped.set(reader, samples);
+        if self.given_up.len() > GIVEN_UP_MAX {
+            self.given_up.pop_first();
+        }
     }
 
     /// Hands on what has become ready, in order.
@@ -274,7 +295,7 @@ impl Merge {
             }
             if verdict == Verdict::Drop {
                 for (reader, count) in unit.received {
-                    dropped.set(reader, count);
+                    self.give_up(place, reader, count, dropped);
                 }
                 continue;
             }

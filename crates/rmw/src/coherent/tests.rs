@@ -462,3 +462,20 @@ fn sets_that_wait_for_a_writer_that_ends_none_are_bounded_by_their_bytes() {
     assert_eq!(scene.losses().sets, 6);
     assert!(scene.seen.is_empty());
 }
+
+// Found by the simulator, seed 1982: its samples were lost, and no set dropped.
+#[test]
+fn a_set_that_comes_after_what_was_written_later_counts_once() {
+    let mut scene = Scene::new(GROUP, &[1, 2]);
+    scene.loose(1, 1, 5);
+    scene.sample(2, 1, 1, (2, 2));
+    scene.sample(2, 2, 1, (2, 3));
+    scene.end(2, 3, (2, 4));
+    let dropped = Losses {
+        sets: 1,
+        samples: 2,
+        late: 0,
+    };
+    assert_eq!(scene.losses(), dropped);
+    assert_eq!(scene.seen, [[(1, 1)]]);
+}

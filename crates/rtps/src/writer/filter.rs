@@ -142,17 +142,17 @@ impl Writer {
             if change.only_for.is_some() {
                 continue;
             }
-            let is_judged = change.kind == ChangeKind::Alive && change.mark.is_none();
-            let judged = match is_judged {
+            let judged = match change.kind == ChangeKind::Alive && !change.is_end() {
                 true => filter.judge(&change.payload, &mut steps_left),
                 false => Some(true),
             };
-            if judged == Some(false) {
+            if judged == Some(false) && change.mark.is_none() {
                 self.stats.filtered.tally();
                 change.keep_from(reader);
                 continue;
             }
-            samples.tally_by(usize::from(judged.is_some() && !change.is_end()));
+            // A member of a set that does not pass goes along and does not count.
+            samples.tally_by(usize::from(judged == Some(true) && !change.is_end()));
             let (_, last) = wanted.unwrap_or((0, change.sequence.0));
             wanted = Some((change.sequence.0, last));
         }
