@@ -334,14 +334,6 @@ impl Intake {
         }
     }
 
-    /// A lifespan ended before there was room.
-    pub(crate) fn note_expired(&mut self) {
-        match &mut self.instances {
-            Some(instances) => instances.totals.expired += 1,
-            None => self.queue.expired += 1,
-        }
-    }
-
     pub(crate) fn repeated(&self) -> u64 {
         self.originals.as_ref().map_or(0, |o| o.repeated)
     }

@@ -20,6 +20,7 @@ use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability
 use pteros_rtps::reader::WriterProxyConfig;
 use pteros_rtps::time::{Duration, Instant};
 
+use crate::backlog::WhenFull;
 use crate::core::Core;
 use crate::instance::{KeyHash, Keyed};
 use crate::publisher_group::Turn;
@@ -33,6 +34,8 @@ pub(crate) struct LocalRoute {
     pub(crate) reader: Arc<ReaderEndpoint>,
     /// Both sides are reliable.
     reliable: bool,
+    /// What becomes of samples for which the reader has no room.
+    when_full: WhenFull,
     /// The reader's machine wants to hear of samples and signs of life.
     watched: bool,
     /// What the writer brings may have been had in an earlier life of it.
@@ -43,10 +46,12 @@ impl LocalRoute {
     fn new(writer: &EndpointQos, reader: &Arc<ReaderEndpoint>, remembers: bool) -> Self {
         let announced = reader.announced();
         let wanted = &announced.qos;
+        let reliable = writer.reliability == Reliability::Reliable
+            && wanted.reliability == Reliability::Reliable;
         Self {
             reader: reader.clone(),
-            reliable: writer.reliability == Reliability::Reliable
-                && wanted.reliability == Reliability::Reliable,
+            reliable,
+            when_full: WhenFull::of(writer, reliable),
             watched: !wanted.deadline.is_infinite()
                 || has_manual_lease(writer)
                 || reader.judges()
@@ -125,7 +130,7 @@ impl Core {
         let hears_of = |item: &Item| reader.holds_samples() || wants(item);
         let kept = state.latched.for_reader(now, &reader.data.qos, hears_of);
         let may_wait = route.reliable && !reader.holds_samples();
-        for item in kept {
+        for item in kept.into_iter().filter(|item| hears(reader, item)) {
             let mut handed = item.clone();
             if !reader.wants.takes(&item.body) {
                 handed.body = Body::Serialized(writer.kept_payload(machine, item));
@@ -295,21 +300,17 @@ impl Core {
         if item.expires_at <= now {
             return;
         }
-        let waited = route.reliable && writer.data.qos.history == History::KeepAll;
         let reader = &route.reader;
-        let mark = item.mark.as_ref();
-        let is_sample = mark.is_none_or(|mark| mark.kind == MarkKind::Change);
-        let is_heard = is_sample && (!item.is_end() || reader.is_keyed());
-        if !is_heard && !reader.holds_samples() {
+        if !hears(reader, &item) {
             return;
         }
         if !route.watched {
-            reader.deliver_local(item, !waited);
+            reader.deliver_local(item, route.when_full);
             return;
         }
         let mut machine = reader.machine.lock();
-        machine.note_elsewhere(now, writer.guid(), is_sample);
-        reader.deliver_judged(now, &mut machine, item, !waited);
+        machine.note_elsewhere(now, writer.guid(), is_change(&item));
+        reader.deliver_judged(now, &mut machine, item, route.when_full);
         reader.collect_events(&mut machine);
         self.schedule_reader(reader, &machine);
     }
@@ -369,6 +370,19 @@ impl WriterEndpoint {
             original: None,
         }
     }
+}
+
+/// Whether a reader hears of it: of the ends of sets and of instances only who
+/// knows sets, or instances.
+fn hears(reader: &ReaderEndpoint, item: &Item) -> bool {
+    let knows = is_change(item) && (!item.is_end() || reader.is_keyed());
+    knows || reader.holds_samples()
+}
+
+/// Whether it is no end of a set.
+fn is_change(item: &Item) -> bool {
+    let mark = item.mark.as_ref();
+    mark.is_none_or(|mark| mark.kind == MarkKind::Change)
 }
 
 fn body_for(wants: Wants, message: &mut dyn Outgoing) -> Body {

@@ -16,6 +16,7 @@ use pteros_rtps::qos::{Durability, EndpointQos};
 use pteros_rtps::reader::{Reader, ReaderEvent};
 use pteros_rtps::time::{Instant, Timestamp};
 
+use crate::backlog::WhenFull;
 use crate::coherent::SOLE;
 use crate::content_filter::LocalFilter;
 use crate::event::{EndpointEvent, Events};
@@ -253,18 +254,16 @@ impl ReaderEndpoint {
         self.received.load(Ordering::Relaxed) + self.intake.lock().received > 0
     }
 
-    /// Hands over a sample of a publisher of this process. `may_refuse`: a
-    /// full queue loses it. Otherwise its writer has waited for room.
-    pub(crate) fn deliver_local(&self, item: Item, may_refuse: bool) {
+    /// Hands over a sample of a publisher of this process.
+    pub(crate) fn deliver_local(&self, item: Item, when_full: WhenFull) {
         let mut intake = self.intake.lock();
-        let Some(item) = intake.line_up(item, may_refuse) else {
-            return;
+        let item = match intake.line_up(item, when_full) {
+            Ok(item) => item,
+            Err(lost) => {
+                drop(intake);
+                return self.note_lost(lost);
+            }
         };
-        if may_refuse && (intake.backlog.is_some() || intake.queue.is_full()) {
-            drop(intake);
-            self.note_lost(1);
-            return;
-        }
         let queued = intake.queue.push_or_drop_oldest(item);
         intake.received += u64::from(queued);
         drop(intake);
@@ -280,9 +279,10 @@ impl ReaderEndpoint {
         now: Instant,
         machine: &mut Reader,
         item: Item,
-        may_refuse: bool,
+        when_full: WhenFull,
     ) {
         if self.holds_samples() {
+            let may_refuse = when_full != WhenFull::Waited;
             self.offer_or_refuse(now, machine, item, may_refuse);
             return;
         }
@@ -290,16 +290,14 @@ impl ReaderEndpoint {
             return;
         }
         let mut intake = self.intake.lock();
-        let Some(item) = intake.line_up(item, may_refuse) else {
-            return;
+        let item = match intake.line_up(item, when_full) {
+            Ok(item) => item,
+            Err(lost) => {
+                drop(intake);
+                return self.note_lost(lost);
+            }
         };
         if intake.is_repeated_item(&item) {
-            return;
-        }
-        let key = item.instance.as_ref().map(|keyed| &keyed.info.key);
-        if may_refuse && !item.is_end() && intake.is_full_for(key) {
-            drop(intake);
-            self.note_lost(1);
             return;
         }
         let mut arrived = Arrived::default();
@@ -625,6 +623,9 @@ impl ReaderEndpoint {
     }
 
     pub(crate) fn note_lost(&self, count: u64) {
+        if count == 0 {
+            return;
+        }
         let total = self.lost.fetch_add(count, Ordering::Relaxed) + count;
         self.events.note(EndpointEvent::SampleLost { total, count });
     }
