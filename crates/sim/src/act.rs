@@ -70,6 +70,7 @@ impl World {
 
     /// Ends every misfortune; from here on only reading goes on.
     pub fn heal(&self) {
+        self.end_sets();
         self.say(format_args!("healed"));
         self.script.lock().healed = true;
         let mut network = self.network();
@@ -296,8 +297,13 @@ impl World {
     fn remove(&self, guid: pteros_rtps::id::Guid) {
         let found = self.cast.lock().by_guid.get(&guid).copied();
         let Some(index) = found else { return };
+        if guid.entity.is_writer() {
+            self.end_set_of(index);
+        }
         let home = if guid.entity.is_writer() {
-            let role = &mut self.cast.lock().writers[index];
+            let mut cast = self.cast.lock();
+            cast.note_leaving(index);
+            let role = &mut cast.writers[index];
             role.gone = true;
             role.home
         } else {
@@ -354,6 +360,7 @@ impl World {
             },
             is_writer,
         );
+        let spec = self.presented(spec, is_writer);
         match is_writer {
             true => self.add_writer(place, spec),
             false => {
@@ -395,7 +402,7 @@ impl World {
         })
     }
 
-    fn add_writer(&self, place: usize, spec: EndpointSpec) {
+    fn add_writer(&self, place: usize, mut spec: EndpointSpec) {
         let (Some(core), Some(home)) = (self.core(place), self.home(place)) else {
             return;
         };
@@ -405,6 +412,8 @@ impl World {
         let flows = self.plan.paced && self.script.lock().random.bool();
         let paced = flows || spec.qos.latency_budget > Duration::ZERO;
         let keyed = self.plan.keyed;
+        let group = self.drawn_group(home);
+        spec.group = group.map(|group| self.cast.lock().groups[group].engine());
         let made = match flows {
             true => core.create_paced_writer(spec, &Pace::new(FLOW)),
             false => core.create_writer(spec),
@@ -457,6 +466,10 @@ impl World {
             ends: Default::default(),
             paced,
             keyed,
+            group,
+            in_set: Default::default(),
+            set_ends: Default::default(),
+            orders: Vec::new(),
         });
         drop(cast);
         self.say(format_args!("new {line} on {topic}"));
@@ -514,6 +527,7 @@ impl World {
             think,
             bonds: Default::default(),
             wants: below,
+            orders: Default::default(),
             heard: Default::default(),
             taken: 0,
             strange: 0,
@@ -543,14 +557,15 @@ impl World {
     }
 
     fn act_publish(&self, writer: usize) {
-        let (endpoint, home, number, bytes) = {
+        let (endpoint, home, number, bytes, group) = {
             let cast = self.cast.lock();
             let role = &cast.writers[writer];
             if role.gone {
                 return;
             }
             let endpoint = role.endpoint.clone();
-            (endpoint, role.home, role.written + 1, role.bytes)
+            let number = role.written + 1;
+            (endpoint, role.home, number, role.bytes, role.group)
         };
         let Some(core) = self.core(home.place) else {
             return;
@@ -565,6 +580,7 @@ impl World {
         script.plan(next, Step::Publish(writer));
         drop(script);
         let end = self.drawn_end(writer);
+        self.begin_set_sometimes(group);
         let mut message = Message::new(writer as u32, number, bytes);
         self.places()[home.place].blocked = true;
         let start = self.now();
@@ -601,6 +617,7 @@ impl World {
                     cast.writers[writer].ends.insert(number, ending);
                 }
                 cast.writers[writer].times.push(self.now());
+                cast.note_in_set(writer, number);
                 if i64::try_from(number) != Ok(given) {
                     cast.fail(format!("I2 w{writer}: number {given} after {}", number - 1));
                 }
@@ -626,6 +643,7 @@ impl World {
         self.say(format_args!("w{writer} wrote {number}, waited {waited} ns"));
         self.settle(home.place);
         self.turn(home.place);
+        self.end_set_sometimes(group);
     }
 
     fn act_assert(&self, writer: usize) {

@@ -2,7 +2,7 @@
 //! to it. The oracle is deliberately simpler than the engine: numbers, sets and
 //! plain comparisons.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -18,6 +18,7 @@ use pteros_rtps::id::{Guid, GuidPrefix};
 use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability};
 use pteros_rtps::time::Duration;
 
+use crate::coherence::{Group, Set};
 use crate::message::{Message, instance_of};
 
 /// What has something to do: an entry of a process's ready queue.
@@ -101,6 +102,14 @@ pub struct WriterRole {
     pub paced: bool,
     /// Its topic has a key.
     pub keyed: bool,
+    /// The writers that it is presented with.
+    pub group: Option<usize>,
+    /// The set of each message that is of one.
+    pub in_set: BTreeMap<u64, usize>,
+    /// Numbers that ended a set instead.
+    pub set_ends: BTreeSet<u64>,
+    /// Which one of all messages each number is.
+    pub orders: Vec<u64>,
 }
 
 /// Expected and told counts of an event that comes of silence.
@@ -112,6 +121,8 @@ pub struct Watch {
     pub expected: u64,
     /// Events told.
     pub told: u64,
+    /// Something happened of which the oracle cannot say whether it counts.
+    pub unsure: bool,
 }
 
 /// What a reader took from one writer.
@@ -139,6 +150,8 @@ pub struct ReaderRole {
     pub bonds: BTreeMap<Guid, Bond>,
     /// It wants messages of the instances below this.
     pub wants: Option<u32>,
+    /// The last that it took of each group, by the order of writing.
+    pub orders: BTreeMap<usize, u64>,
     /// What it took.
     pub heard: BTreeMap<Guid, Heard>,
     /// Samples taken.
@@ -182,8 +195,16 @@ pub struct Cast {
     pub lenient: bool,
     /// Processes come back with the GUID of the dead.
     pub blurred: bool,
+    /// Writers that are presented as one whole.
+    pub groups: Vec<Group>,
+    /// What they wrote between a begin and an end.
+    pub sets: Vec<Set>,
+    /// Messages written.
+    pub orders: u64,
     /// Messages taken.
     pub taken: u64,
+    /// Of these, messages of sets by readers that asked for sets.
+    pub in_sets: u64,
     /// Matches told.
     pub matches: u64,
 }
@@ -192,7 +213,7 @@ impl Cast {
     /// Notes a broken invariant.
     pub fn fail(&mut self, text: String) {
         // Of two processes with one GUID nobody can say what is whose.
-        let is_of_one = ["I1 ", "I2", "I3", "I5"].iter();
+        let is_of_one = ["I1 ", "I2", "I3", "I5", "I17"].iter();
         if self.blurred && is_of_one.clone().any(|rule| text.starts_with(rule)) {
             return;
         }
@@ -377,7 +398,11 @@ impl Cast {
                     "I3 {name}: w{source} number {number} has {len} bytes"
                 ));
             }
-            Ok(_) => {}
+            Ok((_, n, _)) => {
+                if let Some(wrong) = self.judge_set(index, source, n) {
+                    return Some(wrong);
+                }
+            }
         }
         let writer = &self.writers[source];
         if let Some(wrong) = self.readers[index].judge_age(writer, source, number) {
@@ -434,6 +459,19 @@ impl Cast {
             if same && !role.gone && kind == Liveliness::ManualByParticipant {
                 self.note_life(index, now, false);
             }
+        }
+    }
+}
+
+impl Cast {
+    /// A writer of a keyed topic goes. If there is room it disposes of what it
+    /// wrote, which proves the other manual writers of its process alive.
+    pub fn note_leaving(&mut self, index: usize) {
+        let (home, keyed) = (self.writers[index].home, self.writers[index].keyed);
+        for role in self.writers.iter_mut().filter(|_| keyed) {
+            let same = (role.home.place, role.home.life) == (home.place, home.life);
+            let kind = role.endpoint.data.qos.liveliness;
+            role.liveliness.unsure |= same && kind == Liveliness::ManualByParticipant;
         }
     }
 }
@@ -540,7 +578,11 @@ pub fn verdict(writer: &EndpointData, reader: &EndpointData) -> Option<Verdict> 
         return Some(Verdict::OtherType);
     }
     let (offered, requested) = (&writer.qos, &reader.qos);
-    let fits = offered.reliability >= requested.reliability
+    let (ours, theirs) = (offered.presentation, requested.presentation);
+    let fits = ours.access_scope >= theirs.access_scope
+        && ours.coherent >= theirs.coherent
+        && ours.ordered >= theirs.ordered
+        && offered.reliability >= requested.reliability
         && offered.durability >= requested.durability
         && offered.deadline <= requested.deadline
         && offered.liveliness >= requested.liveliness

@@ -96,17 +96,15 @@ impl ReaderRole {
         };
         let (offered, requested) = (&writer.endpoint.data.qos, &self.endpoint.data.qos);
         let counts = is_reliable(offered, requested) && offered.lifespan.is_infinite();
-        // Within a process a KEEP_LAST writer does not wait for a full KEEP_ALL
-        // reader, which tells the loss.
-        let refused = writer.home.place == self.home.place && self.lost > 0;
-        if !counts || refused || bond.since > writer.written {
+        if !counts || self.holds_samples() || bond.since > writer.written {
             return None;
         }
         let newest = self.heard_of(writer.endpoint.guid()).last().copied();
         let w = *cast.by_guid.get(&writer.endpoint.guid())?;
         // What was ended or is not wanted may have driven older ones out.
         let is_told = |n: i64| {
-            let is_end = u64::try_from(n).is_ok_and(|n| writer.ends.contains_key(&n));
+            let is_end = u64::try_from(n)
+                .is_ok_and(|n| writer.ends.contains_key(&n) || writer.set_ends.contains(&n));
             !is_end && self.is_wanted(w, n)
         };
         let written = i64::try_from(writer.written).ok().filter(|n| is_told(*n))?;
@@ -156,6 +154,7 @@ impl ReaderRole {
             && offered.lifespan.is_infinite()
             && !writer.keyed
             && self.wants.is_none()
+            && writer.set_ends.is_empty()
             && counts.overwritten == 0;
         let heard = self.heard_of(writer.endpoint.guid());
         let (first, last) = (heard.first()?, heard.last()?);

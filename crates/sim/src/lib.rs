@@ -2,7 +2,7 @@
 //!
 //! Processes are real contexts of the engine ([`pteros_rmw::Core`]) whose clock,
 //! network and chance are simulated. A run has a phase with faults, then heals,
-//! then must converge. Invariants (named I1 to I16 in reports) are checked
+//! then must converge. Invariants (named I1 to I17 in reports) are checked
 //! throughout against an oracle simpler than the engine. A seed and a commit
 //! replay a failure.
 #![forbid(unsafe_code)]
@@ -11,6 +11,7 @@
 mod act;
 mod cast;
 mod check;
+mod coherence;
 mod describe;
 mod env;
 mod expect;

@@ -210,6 +210,8 @@ pub struct Plan {
     /// Half of the writers leave sending to a flow controller or hold small
     /// messages back.
     pub paced: bool,
+    /// Writers of a process are presented as one whole and write coherent sets.
+    pub coherent: bool,
 }
 
 const MILLI: u64 = 1_000_000;
@@ -245,6 +247,7 @@ impl Plan {
             keyed: false,
             filtered: false,
             paced: false,
+            coherent: false,
         };
         plan.add_later(&mut random.clone().fork());
         plan.add_policies(random.clone().u64(..));
@@ -285,6 +288,7 @@ impl Plan {
             keyed: false,
             filtered: false,
             paced: false,
+            coherent: false,
         }
     }
 
@@ -328,6 +332,21 @@ impl Plan {
         self.keyed = random.u32(0..4) == 0;
         self.filtered = random.u32(0..4) == 0;
         self.paced = random.u32(0..4) == 0;
+        // How much of each instance fits a set is the engine's affair.
+        self.coherent = random.u32(0..3) == 0 && !self.keyed;
+    }
+
+    /// By when after healing readers that nobody lost have everything: three
+    /// heartbeat periods and round trips, and the pauses and thoughts that had
+    /// begun. A sample that is refused memory takes a request more, at worst
+    /// after the longest pause: as many of those as there can be.
+    pub fn repair_span(&self) -> u64 {
+        let refusals: u64 = match self.has(Fault::Mishap) {
+            true => self.mishaps.iter().map(refusals_in_10000).sum(),
+            false => 0,
+        };
+        let backlog = self.fault_span / self.period.max(1);
+        1_500 * MILLI + 200 * MILLI * (backlog * refusals).div_ceil(10_000)
     }
 
     fn leave_out_of_link(&mut self) {
@@ -349,6 +368,12 @@ impl Plan {
         }
         self.link = link;
     }
+}
+
+/// How often a mishap refuses memory for a sample.
+fn refusals_in_10000((name, chance): &(&'static str, u32)) -> u64 {
+    let refuses = name.starts_with("no-room") || *name == "ready-queue-full-early";
+    if refuses { u64::from(*chance) } else { 0 }
 }
 
 /// Loss to 30 %, duplicates to 50 %, delays to 50 ms, stragglers to a second.

@@ -24,6 +24,10 @@ pub struct Outcome {
     pub messages: (u64, u64),
     /// Datagrams delivered.
     pub datagrams: u64,
+    /// Messages sent by links of shared memory.
+    pub records: u64,
+    /// Messages of coherent sets taken by readers that asked for sets.
+    pub in_sets: u64,
     /// Matches told to writers.
     pub matches: u64,
     /// What happened, if it was asked for.
@@ -53,6 +57,8 @@ pub fn run(seed: u64, options: &Options) -> Outcome {
         simulated: world.now() - start,
         messages: (cast.writers.iter().map(|w| w.written).sum(), cast.taken),
         datagrams: network.traffic.delivered,
+        records: network.traffic.records,
+        in_sets: cast.in_sets,
         matches: cast.matches,
         lines: network.trace.lines().map(str::to_owned).collect(),
     }
@@ -97,6 +103,8 @@ pub fn run_guarded(seed: u64, options: &Options) -> Outcome {
             simulated: 0,
             messages: (0, 0),
             datagrams: 0,
+            records: 0,
+            in_sets: 0,
             matches: 0,
             lines: Vec::new(),
         }
@@ -107,9 +115,7 @@ fn phases(world: &Arc<World>) {
     let lease = u64::try_from(world.plan.lease.as_nanos()).unwrap_or(u64::MAX);
     world.run_until(world.now() + world.plan.fault_span);
     world.heal();
-    // Three heartbeat periods and round trips, and the pauses and thoughts that
-    // had begun.
-    world.run_until(world.now() + 1_500_000_000);
+    world.run_until(world.now() + world.plan.repair_span());
     world.check_repaired();
     // Announcements come every quarter of a lease, at most every 3 s.
     let announce = (lease / 4).min(3 * SECOND);
@@ -118,6 +124,7 @@ fn phases(world: &Arc<World>) {
     world.check_met();
     world.run_until(world.now() + lease + SECOND);
     world.check_rest();
+    world.check_sets();
     world.check_expectations();
     world.check_quiet();
     world.check_late_joiners();

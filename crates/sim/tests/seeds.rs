@@ -102,4 +102,8 @@ fn the_runs_are_worth_running() {
     assert!(sum(|o| o.messages.0) > 5_000, "too few messages");
     assert!(sum(|o| o.messages.1) > 5_000, "too few samples taken");
     assert!(sum(|o| o.matches) > 500, "too few matches");
+    let records = sum(|o| o.records);
+    assert!(records > 500, "{records} messages by links");
+    let in_sets = sum(|o| o.in_sets);
+    assert!(in_sets > 100, "{in_sets} messages in sets");
 }
