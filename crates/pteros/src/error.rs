@@ -107,6 +107,15 @@ pub enum CreateError {
         #[source]
         source: EndpointError,
     },
+    /// The runtime refused a client or a server.
+    #[error("service \"{service}\": {source}")]
+    Service {
+        /// The service.
+        service: String,
+        /// Why.
+        #[source]
+        source: EndpointError,
+    },
     /// A type's name is neither of the form `package/msg/Name` nor, without
     /// slashes, one of DDS's.
     #[error(

@@ -41,6 +41,7 @@ mod payload_memory;
 mod publisher;
 mod publisher_group;
 mod sample;
+mod service;
 mod set_qos;
 mod stored;
 mod subscription;
@@ -62,6 +63,7 @@ pub use pteros_rmw::rtps::content_filter::ContentFilterProperty;
 pub use pteros_rmw::rtps::id::{Guid, VendorId};
 pub use pteros_rmw::rtps::qos::PolicyId;
 pub use pteros_rmw::sample::Path;
+pub use pteros_rmw::service::ServerCounts;
 pub use pteros_rmw::thread::{self, ThreadSettings};
 pub use pteros_rmw::writer::WriterCounts;
 pub use pteros_rmw::{PeerPath, SharedMemoryOptions};
@@ -81,6 +83,7 @@ pub use publisher::{Publisher, PublisherOptions};
 pub use publisher_group::{CoherentChanges, PublisherGroup};
 pub use qos::QosProfile;
 pub use sample::{Sample, SampleInfo};
+pub use service::{Call, CallError, Client, Service, ServiceCall, ServiceOptions};
 pub use set_qos::SetQosError;
 pub use subscription::{Subscription, SubscriptionOptions};
 pub use subscription_group::{Access, GroupChange, SubscriptionGroup};
@@ -94,7 +97,7 @@ struct Readme;
 /// What a program usually needs.
 pub mod prelude {
     pub use crate::{
-        Context, ContextOptions, Node, NodeOptions, Publisher, QosProfile, Sample,
+        Client, Context, ContextOptions, Node, NodeOptions, Publisher, QosProfile, Sample, Service,
         SingleThreadedExecutor, Subscription, Timer,
     };
     pub use pteros_msg::message::Message;

@@ -17,6 +17,7 @@ use pteros_rmw::graph::NodeKey;
 use pteros_rmw::instance::Keying;
 use pteros_rmw::names::{NameKind, dds_topic, node_path, validate_dds_topic};
 use pteros_rmw::reader::Wants;
+use pteros_rmw::rtps::discovery::data::EndpointData;
 use pteros_rmw::store::default_name;
 use pteros_rmw::{Core, EndpointSpec};
 
@@ -129,7 +130,7 @@ impl NodeCore {
         drop(place);
     }
 
-    fn add(&self, part: Weak<dyn Attach>) {
+    pub(crate) fn add(&self, part: Weak<dyn Attach>) {
         let mut place = self.place.lock();
         if let Some(part) = part.upgrade() {
             part.attach(place.homes.last());
@@ -143,6 +144,11 @@ impl NodeCore {
         let core = self.core();
         let until = core.env.now().after(timeout.into());
         core.wait_until(until, done)
+    }
+
+    /// Says that an endpoint is the node's.
+    pub(crate) fn attach_endpoint(&self, data: &EndpointData) {
+        self.core().attach_endpoint(self.key, data);
     }
 
     fn sources(&self) -> Vec<&Arguments> {
@@ -160,14 +166,14 @@ impl NodeCore {
             validate_dds_topic(topic)?;
             return Ok(topic.into());
         }
-        let name = resolve_name(
-            &self.sources(),
-            NameKind::Topic,
-            topic,
-            &self.name,
-            &self.namespace,
-        )?;
-        Ok(name)
+        self.resolve_as(NameKind::Topic, topic)
+    }
+
+    /// The full name of something of that kind after remapping.
+    pub(crate) fn resolve_as(&self, kind: NameKind, name: &str) -> Result<String, CreateError> {
+        let sources = self.sources();
+        let full = resolve_name(&sources, kind, name, &self.name, &self.namespace)?;
+        Ok(full)
     }
 }
 
@@ -326,7 +332,7 @@ impl Node {
             topic: topic.clone(),
             source,
         })?;
-        runtime.attach_endpoint(self.core.key, &endpoint.data);
+        self.core.attach_endpoint(&endpoint.data);
         let raw = Arc::new(RawPublisher {
             node: self.core.clone(),
             endpoint: endpoint.clone(),
@@ -470,7 +476,7 @@ impl Node {
                 topic: topic.clone(),
                 source,
             })?;
-        runtime.attach_endpoint(self.core.key, &endpoint.announced());
+        self.core.attach_endpoint(&endpoint.announced());
         let on_event = options
             .on_event
             .map(|callback| EventTask::new(&endpoint.events, callback));
@@ -589,7 +595,7 @@ impl fmt::Debug for Node {
 }
 
 /// What an endpoint must know of its type.
-struct TypeFacts<'a> {
+pub(crate) struct TypeFacts<'a> {
     name: &'a str,
     /// As it is announced.
     dds_name: String,
@@ -599,7 +605,7 @@ struct TypeFacts<'a> {
 }
 
 impl<'a> TypeFacts<'a> {
-    fn of<T: Message>() -> Self {
+    pub(crate) fn of<T: Message>() -> Self {
         Self {
             name: T::TYPE_NAME,
             dds_name: T::dds_type_name(),
@@ -625,7 +631,7 @@ impl<'a> TypeFacts<'a> {
 
 /// What an endpoint announces: names as DDS has them, and the type's hash
 /// where ROS 2 puts it.
-fn spec(
+pub(crate) fn spec(
     topic: &str,
     ty: TypeFacts<'_>,
     qos: &QosProfile,

@@ -168,11 +168,8 @@ impl<T: Message> Publisher<T> {
     /// See [`PublishError`]; nothing was sent then.
     pub fn publish(&self, message: &T) -> Result<(), PublishError> {
         self.check(message)?;
-        self.raw.send(&mut Borrowed {
-            message,
-            shared: None,
-            payload: self.raw.payload(),
-        })
+        let mut outgoing = Borrowed::new(message, self.raw.payload());
+        self.raw.send(&mut outgoing)
     }
 
     /// As [`Publisher::publish`], with a source time of the caller's: of a
@@ -182,12 +179,8 @@ impl<T: Message> Publisher<T> {
     /// # Errors
     /// See [`PublishError`].
     pub fn publish_at(&self, message: &T, source: SystemTime) -> Result<(), PublishError> {
-        let mut outgoing = Borrowed {
-            message,
-            shared: None,
-            payload: self.raw.payload(),
-        };
         self.check(message)?;
+        let mut outgoing = Borrowed::new(message, self.raw.payload());
         self.raw.send_at(&mut outgoing, wall_stamp(source))
     }
 
@@ -373,10 +366,20 @@ impl Drop for RawPublisher {
     }
 }
 
-struct Borrowed<'m, T> {
+pub(crate) struct Borrowed<'m, T> {
     message: &'m T,
     shared: Option<Arc<T>>,
     payload: Payload<'m>,
+}
+
+impl<'m, T> Borrowed<'m, T> {
+    pub(crate) fn new(message: &'m T, payload: Payload<'m>) -> Self {
+        Self {
+            message,
+            shared: None,
+            payload,
+        }
+    }
 }
 
 impl<T: Message> Outgoing for Borrowed<'_, T> {
@@ -412,9 +415,9 @@ impl<T: Message> Outgoing for Borrowed<'_, T> {
     }
 }
 
-struct Shared<'m, T> {
-    message: Arc<T>,
-    payload: Payload<'m>,
+pub(crate) struct Shared<'m, T> {
+    pub(crate) message: Arc<T>,
+    pub(crate) payload: Payload<'m>,
 }
 
 impl<T: Message> Outgoing for Shared<'_, T> {

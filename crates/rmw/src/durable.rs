@@ -27,7 +27,7 @@ use pteros_store::{
 use crate::core::Core;
 use crate::event::{EndpointEvent, Events};
 use crate::instance::{KeyHash, Keyed};
-use crate::sample::{Body, Path, SampleMeta};
+use crate::sample::{Body, Kin, Path, SampleMeta};
 use crate::writer::{WriterEndpoint, WriterState};
 
 /// Where stores lie and how large one may become.
@@ -278,7 +278,7 @@ impl WriterEndpoint {
         let body = Body::Serialized(sample.payload);
         let mut item = self.item(now, body, meta, keyed.as_ref());
         item.expires_at = restored.expires_at;
-        item.original = Some(Box::new(restored.original));
+        item.kin = Kin::new(Some(restored.original), None);
         state.latched.push_or_drop_oldest(item);
     }
 }

@@ -123,6 +123,13 @@ impl Events {
         self.matched.load(Ordering::Acquire)
     }
 
+    /// Matches that have ended.
+    pub(crate) fn ended_count(&self) -> u64 {
+        let current = self.matched.load(Ordering::Acquire) as u64;
+        let total = self.matched_total.load(Ordering::Acquire);
+        total.saturating_sub(current)
+    }
+
     /// Adds an event and tells user code.
     pub(crate) fn note(&self, event: EndpointEvent) {
         let mut waiting = self.waiting.lock();

@@ -151,6 +151,11 @@ impl Graph {
             .collect()
     }
 
+    /// One endpoint of another participant.
+    pub fn endpoint(&self, guid: Guid) -> Option<Arc<EndpointData>> {
+        self.state.lock().endpoints.get(&guid).cloned()
+    }
+
     /// The remote participants.
     pub fn participants(&self) -> Vec<Arc<ParticipantData>> {
         self.state.lock().participants.values().cloned().collect()
@@ -539,15 +544,19 @@ pub fn user_data_value(user_data: &[u8], key: &str) -> Option<String> {
         .map(|(_, value)| value.to_owned())
 }
 
-/// An endpoint's USER_DATA without the `typehash=…;` that ROS 2 puts first.
+/// An endpoint's USER_DATA without what ROS 2 puts first: its type's hash, and
+/// the id of a service's client or server.
 pub fn free_user_data(user_data: &[u8]) -> &[u8] {
-    let hash = user_data.starts_with(b"typehash=");
-    let end = user_data.iter().position(|b| *b == b';');
-    let free = end
-        .filter(|_| hash)
-        .and_then(|end| user_data.get(end + 1..));
-    free.unwrap_or(user_data)
+    let mut free = user_data;
+    while let Some(end) = free.iter().position(|byte| *byte == b';')
+        && ROS_KEYS.iter().any(|key| free.starts_with(key.as_bytes()))
+    {
+        free = free.get(end + 1..).unwrap_or_default();
+    }
+    free
 }
+
+const ROS_KEYS: [&str; 3] = ["typehash=", "clientid=", "serviceid="];
 
 #[cfg(test)]
 mod tests {

@@ -202,7 +202,7 @@ impl Intake {
 
     /// As [`Intake::is_repeated`], of a sample of this process.
     pub(crate) fn is_repeated_item(&mut self, item: &Item) -> bool {
-        let (meta, original) = (&item.meta, item.original.as_deref().copied());
+        let (meta, original) = (&item.meta, item.original());
         self.is_repeated(meta.publisher, meta.sequence, original)
     }
 

@@ -47,6 +47,7 @@ pub mod reader;
 pub mod ready;
 pub mod sample;
 mod separation;
+pub mod service;
 pub mod shared_memory;
 mod source_order;
 pub mod spin;

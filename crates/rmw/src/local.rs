@@ -25,7 +25,7 @@ use crate::core::Core;
 use crate::instance::{KeyHash, Keyed};
 use crate::publisher_group::Turn;
 use crate::reader::{ReaderEndpoint, Wants};
-use crate::sample::{Body, Item, Path, SampleMeta};
+use crate::sample::{Body, Item, Kin, Path, SampleMeta};
 use crate::writer::{Outgoing, WriterEndpoint, WriterState};
 
 /// A writer's way to one reader of its own context.
@@ -251,20 +251,28 @@ impl Core {
     ) {
         let routes = &state.local;
         let left_out = routes.len() > 1 && fault!("local-reader-left-out");
-        let mut delivered = routes.len();
-        for route in routes.iter().skip(usize::from(left_out)) {
+        let (related, only_for) = (message.related(), message.only_for());
+        let is_addressed =
+            |route: &&LocalRoute| only_for.is_none_or(|only| only == route.reader.data.guid);
+        let mut delivered = 0;
+        for route in routes
+            .iter()
+            .filter(is_addressed)
+            .skip(usize::from(left_out))
+        {
             let passes = route.reader.wants(message);
             let body = body_for(route.reader.wants, message);
             let mut item = writer.item(now, body, meta, keyed);
             item.mark = mark.copied().map(Box::new);
+            item.kin = Kin::new(None, related);
             if passes {
                 self.deliver(now, writer, route, item);
+                delivered += 1;
             } else {
                 self.keep_out(now, writer, route, item);
-                delivered -= 1;
             }
         }
-        state.delivered_locally += delivered as u64;
+        state.delivered_locally += delivered;
     }
 
     /// Tells every reader of this context that a coherent set ends here.
@@ -367,7 +375,7 @@ impl WriterEndpoint {
             expires_at: now.after(self.lifespan()),
             instance: keyed.map(|keyed| Box::new(keyed.clone())),
             mark: None,
-            original: None,
+            kin: None,
         }
     }
 }

@@ -98,12 +98,12 @@ mod tests {
     use super::*;
     use pteros_rtps::seq::SequenceNumber;
 
-    use crate::sample::Item;
     use crate::sample::tests::item_of;
+    use crate::sample::{Item, Kin};
 
     impl Originals {
         fn admits_item(&mut self, item: &Item) -> bool {
-            let original = item.original.as_deref().copied();
+            let original = item.original();
             self.admits(item.meta.publisher, item.meta.sequence, original)
         }
     }
@@ -115,10 +115,13 @@ mod tests {
     /// Sample `n` of `writer`, brought by `by` under another number.
     fn brought(by: u8, writer: u8, n: i64) -> Item {
         Item {
-            original: Some(Box::new(SampleIdentity {
-                writer: live(writer, n).meta.publisher,
-                sequence: SequenceNumber(n),
-            })),
+            kin: Kin::new(
+                Some(SampleIdentity {
+                    writer: live(writer, n).meta.publisher,
+                    sequence: SequenceNumber(n),
+                }),
+                None,
+            ),
             ..live(by, n + 100)
         }
     }
@@ -169,7 +172,7 @@ mod tests {
         assert!(originals.admits_item(&brought(9, 1, 5)));
         for n in 0..WRITERS_MAX {
             let mut item = brought(9, 1, 1);
-            let original = item.original.as_mut().unwrap();
+            let original = item.kin.as_mut().unwrap().original.as_mut().unwrap();
             original.writer.prefix.0[..8].copy_from_slice(&(n as u64).to_le_bytes());
             assert!(originals.admits_item(&item));
         }

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use parking_lot::MutexGuard;
 use pteros_rtps::fault;
 use pteros_rtps::history::ChangeKind;
+use pteros_rtps::id::Guid;
 use pteros_rtps::mark::Mark;
 use pteros_rtps::outbox::Outbox;
 use pteros_rtps::qos::{History, Liveliness, Reliability};
@@ -103,7 +104,9 @@ impl Core {
             false => None,
         };
         let about = (source, keyed.as_ref(), patience);
-        let published = match writer.leaves_process() {
+        let is_ours = |reader: Guid| reader.prefix == self.prefix;
+        let stays = message.only_for().is_some_and(is_ours);
+        let published = match writer.leaves_process() && !stays {
             true => self.publish_beyond(writer, message, about),
             false => self.publish_within(writer, message, about),
         };
@@ -297,7 +300,13 @@ impl Core {
         let is_read =
             state.machine.is_read() || writer.store.is_some() || message.shared().is_none();
         let payload = is_read.then(|| serialize(writer, message));
-        let new = change(payload.as_ref(), bytes, meta.source, keyed, mark.clone());
+        let new = change(
+            message,
+            payload.as_ref(),
+            bytes,
+            meta.source,
+            (keyed, mark.clone()),
+        );
         let written = state.machine.write(now, new);
         debug_assert!(written.is_ok(), "there was room for a sample: {written:?}");
         let about = (meta, keyed, mark);
@@ -316,7 +325,13 @@ impl Core {
     ) -> Option<i64> {
         let mark = turn.as_ref().and_then(|turn| turn.mark(&state));
         let meta = meta(writer, &mut state, source);
-        let new = change(Some(payload), bytes, meta.source, keyed, mark.clone());
+        let new = change(
+            message,
+            Some(payload),
+            bytes,
+            meta.source,
+            (keyed, mark.clone()),
+        );
         let sequence = state.machine.write(now, new).ok()?;
         if let Some(turn) = &mut turn {
             turn.accept(&mut state, sequence);
@@ -514,13 +529,15 @@ fn mark(turn: &mut Option<Turn<'_>>, state: &mut WriterState) -> Option<Box<Mark
 }
 
 fn change(
+    message: &dyn Outgoing,
     payload: Option<&Bytes>,
     bytes: usize,
     source: Option<Timestamp>,
-    keyed: Option<&Keyed>,
-    mark: Option<Box<Mark>>,
+    (keyed, mark): (Option<&Keyed>, Option<Box<Mark>>),
 ) -> NewChange {
     NewChange {
+        related: message.related(),
+        only_for: message.only_for(),
         payload: payload.cloned().unwrap_or_default(),
         deferred_bytes: if payload.is_none() { bytes } else { 0 },
         kind: keyed.map_or(ChangeKind::Alive, |keyed| keyed.kind),
@@ -541,7 +558,7 @@ fn latch(
     payload: Option<Bytes>,
     (meta, keyed, mark): Written<'_>,
 ) {
-    if !writer.is_latching() {
+    if !writer.is_latching() || message.only_for().is_some() {
         return;
     }
     if let Some(payload) = &payload {

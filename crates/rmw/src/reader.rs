@@ -23,7 +23,7 @@ use crate::event::{EndpointEvent, Events};
 use crate::instance::{Instances, KeyHash, KeyReader, Keying, Lifecycle, identify};
 use crate::intake::{Entered, Intake};
 use crate::ready::Slot;
-use crate::sample::{Body, Item, Path, Popped, SampleMeta};
+use crate::sample::{Body, Item, Kin, Path, Popped, SampleMeta};
 use crate::subscription_group::{Membership, SubscriptionGroup};
 
 /// What a subscription's callback wants to be handed.
@@ -204,6 +204,11 @@ impl ReaderEndpoint {
     /// Publishers matched now, local ones included.
     pub fn matched_count(&self) -> usize {
         self.events.matched_count()
+    }
+
+    /// The publishers matched now, local ones included.
+    pub fn matched(&self) -> Vec<Guid> {
+        self.machine.lock().matched().collect()
     }
 
     /// Samples of other processes that had to wait for an earlier one or for
@@ -559,7 +564,7 @@ impl ReaderEndpoint {
             expires_at: change.expires_at,
             instance,
             mark: change.mark,
-            original: change.original.map(Box::new),
+            kin: Kin::new(change.original, change.related),
         };
         if item.is_end() && !change.key_only && !item.body_is_empty() {
             // Written and disposed of at once: a sample, then its end.

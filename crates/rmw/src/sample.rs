@@ -99,6 +99,28 @@ pub struct SampleMeta {
     pub path: Path,
 }
 
+/// Other samples that one names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kin {
+    /// Which sample it was when it was first published, if that was in an
+    /// earlier life of the publisher.
+    pub original: Option<SampleIdentity>,
+    /// The request it replies to, or where its reply is to go
+    /// ([`crate::service`]).
+    pub related: Option<SampleIdentity>,
+}
+
+impl Kin {
+    /// `None` when it names none.
+    pub(crate) fn new(
+        original: Option<SampleIdentity>,
+        related: Option<SampleIdentity>,
+    ) -> Option<Box<Self>> {
+        let names = original.is_some() || related.is_some();
+        names.then(|| Box::new(Self { original, related }))
+    }
+}
+
 /// A sample waiting to be taken. Moved several times on its way: what few
 /// samples have is boxed, so that the rest moves in registers.
 #[derive(Clone)]
@@ -113,9 +135,8 @@ pub struct Item {
     pub instance: Option<Box<Keyed>>,
     /// Its coherent set and its place in its publisher.
     pub mark: Option<Box<Mark>>,
-    /// Which sample it was when it was first published, if that was in an
-    /// earlier life of the publisher.
-    pub original: Option<Box<SampleIdentity>>,
+    /// The samples that it stands for or speaks of.
+    pub kin: Option<Box<Kin>>,
 }
 
 /// Compilers move values up to this size without calling `memcpy`, which stalls
@@ -141,6 +162,16 @@ impl Item {
     pub fn is_end(&self) -> bool {
         let keyed = self.instance.as_deref();
         keyed.is_some_and(|keyed| keyed.kind != ChangeKind::Alive)
+    }
+
+    /// [`Kin::original`].
+    pub(crate) fn original(&self) -> Option<SampleIdentity> {
+        self.kin.as_ref()?.original
+    }
+
+    /// [`Kin::related`].
+    pub(crate) fn related(&self) -> Option<SampleIdentity> {
+        self.kin.as_ref()?.related
     }
 
     /// Whether it is a message, rather than the end of an instance or a set.
@@ -350,7 +381,7 @@ pub(crate) mod tests {
             expires_at: Instant::FAR_FUTURE,
             instance: None,
             mark: None,
-            original: None,
+            kin: None,
         }
     }
 

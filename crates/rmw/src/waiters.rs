@@ -73,6 +73,12 @@ impl Core {
         self.waiters.nudge();
     }
 
+    /// Makes threads in [`Core::wait_until`] look again: what they wait for may
+    /// have become so by other means than the network's.
+    pub fn wake_waiters(&self) {
+        self.note_progress();
+    }
+
     /// Drives the network until `done` says so or `until` has passed; returns
     /// `done`'s last word. Blocks. For callers without an executor.
     pub fn wait_until(&self, until: Instant, done: impl FnMut() -> bool) -> bool {

@@ -15,7 +15,7 @@ use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::ChangeKind;
 use pteros_rtps::id::Guid;
 use pteros_rtps::qos::{DestinationOrder, Durability, XCDR2};
-use pteros_rtps::seq::SequenceNumber;
+use pteros_rtps::seq::{SampleIdentity, SequenceNumber};
 use pteros_rtps::time::{Instant, Timestamp};
 use pteros_rtps::writer::{Writer, WriterEvent};
 
@@ -56,6 +56,17 @@ pub trait Outgoing {
     /// Data, unless it ends an instance: then the bytes are the key's.
     fn kind(&self) -> ChangeKind {
         ChangeKind::Alive
+    }
+
+    /// The request it replies to, or where its own reply is to go
+    /// ([`crate::service`]); sent along.
+    fn related(&self) -> Option<SampleIdentity> {
+        None
+    }
+
+    /// The only matched reader it is meant for; `None` is all of them.
+    fn only_for(&self) -> Option<Guid> {
+        None
     }
 
     /// The instance it is of; asked by publishers of keyed topics alone.
@@ -212,6 +223,13 @@ impl WriterEndpoint {
     /// Subscriptions matched now, local ones included.
     pub fn matched_count(&self) -> usize {
         self.events.matched_count()
+    }
+
+    /// The subscriptions matched now, local ones included.
+    pub fn matched(&self) -> Vec<Guid> {
+        let state = self.state.lock();
+        let local = state.local.iter().map(|route| route.reader.data.guid);
+        state.machine.matched().chain(local).collect()
     }
 
     /// Readers of other processes matched now.

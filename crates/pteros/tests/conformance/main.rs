@@ -19,6 +19,7 @@ mod pace;
 mod policies;
 mod representation;
 mod samples;
+mod services;
 mod set_qos;
 mod stage;
 mod subscription_groups;
@@ -66,6 +67,16 @@ on_every_path!(
     events::a_writer_never_heard_of_loses_its_lease,
     events::one_writer_manual_by_participant_speaks_for_all,
     events::automatic_liveliness_lasts_as_long_as_the_process,
+    services::every_call_gets_the_answer_to_its_request,
+    services::each_client_gets_its_own_answers,
+    services::the_first_answer_of_a_server_just_started_is_not_lost,
+    services::a_call_that_nobody_serves_says_so,
+    services::an_answer_may_come_later_and_from_any_thread,
+    services::an_answer_that_nobody_waits_for_any_more_is_counted,
+    services::a_call_ends_when_its_server_goes_away,
+    services::of_two_servers_the_first_to_answer_is_heard,
+    services::a_callback_is_handed_its_answer_by_the_executor,
+    services::a_call_is_a_future_that_the_executor_completes,
     samples::a_sample_says_where_and_when_it_was_published,
     samples::keep_last_keeps_the_last,
     samples::a_late_joiner_gets_the_last_samples_in_order,

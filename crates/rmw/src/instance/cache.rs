@@ -378,7 +378,7 @@ impl Instances {
                 key: record.key.clone(),
             })),
             mark: None,
-            original: None,
+            kin: None,
         };
         if let Some(older) = record.end.replace(place) {
             self.shelf.remove(older);

@@ -112,6 +112,11 @@ impl Reader {
         self.writers.len()
     }
 
+    /// The matched writers.
+    pub fn matched(&self) -> impl Iterator<Item = Guid> + '_ {
+        self.writers.keys().copied()
+    }
+
     /// The most memory it may hold with the writers now matched, in bytes of
     /// payload.
     pub fn worst_case_bytes(&self) -> usize {

@@ -281,6 +281,11 @@ impl Writer {
         self.readers.len()
     }
 
+    /// The matched readers.
+    pub fn matched(&self) -> impl Iterator<Item = Guid> + '_ {
+        self.readers.iter().map(|reader| reader.guid)
+    }
+
     /// How many of them are reached by a link of shared memory.
     pub fn linked_count(&self) -> usize {
         self.linked_readers

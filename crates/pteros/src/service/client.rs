@@ -1,0 +1,502 @@
+//! The side that asks.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::{Arc, Weak};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use pteros_msg::cdr::Representation;
+use pteros_msg::message::Service as ServiceType;
+use pteros_rmw::reader::Wants;
+use pteros_rmw::ready::{ReadyQueue, Slot, Task};
+use pteros_rmw::rtps::time::Instant;
+use pteros_rmw::service::{CallId, Reply, SendError, ServiceClient};
+use pteros_rmw::writer::Outgoing;
+
+use super::{Call, CallError, ServiceOptions};
+use crate::error::CreateError;
+use crate::event::EventTask;
+use crate::executor::Home;
+use crate::node::{Attach, Node, NodeCore};
+use crate::payload::Payload;
+use crate::payload_memory::PayloadMemory;
+use crate::publisher::Borrowed;
+use crate::sample::{Sample, SampleInfo};
+use crate::subscription::{Decoded, Decoder, typed_decoder};
+
+/// Calls a service. Cheap to clone, thread-safe; the service is left when the
+/// last clone and the last of its calls is gone.
+///
+/// Every server of the service gets the request, and the first answer counts;
+/// usually there is one server. A request goes to the servers that are there
+/// when it is sent.
+///
+/// ```no_run
+/// use std::time::Duration;
+///
+/// use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoInts_Request};
+/// use pteros::prelude::*;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let node = Context::new()?.node("adder")?;
+/// let client = node.create_client::<AddTwoInts>("add_two_ints")?;
+/// let answer = client.call(&AddTwoInts_Request { a: 2, b: 3 }, Duration::from_secs(1))?;
+/// println!("{}", answer.sum);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Client<S: ServiceType> {
+    pub(crate) core: Arc<ClientCore<S::Response>>,
+    pub(crate) service: PhantomData<fn(S)>,
+}
+
+impl<S: ServiceType> Clone for Client<S> {
+    fn clone(&self) -> Self {
+        Self {
+            core: self.core.clone(),
+            service: PhantomData,
+        }
+    }
+}
+
+impl<S: ServiceType> Client<S> {
+    /// Asks and waits for the answer, first for a server if none is there.
+    /// Blocks, at most `timeout` for both; drives the network itself, so no
+    /// executor is needed, and runs no callbacks: called from a callback of the
+    /// very executor that serves, it times out.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub fn call(
+        &self,
+        request: &S::Request,
+        timeout: Duration,
+    ) -> Result<Sample<S::Response>, CallError> {
+        let core = &self.core;
+        let until = core.node.core().env.now().after(timeout.into());
+        if !core.wait_for_service(timeout) {
+            return Err(core.no_server(timeout));
+        }
+        let call = self.call_async(request)?;
+        core.wait_until(call.id, until, timeout)
+    }
+
+    /// Asks, and leaves waiting for the answer to the [`Call`]. Blocks no longer
+    /// than publishing does.
+    ///
+    /// # Errors
+    /// See [`CallError`]; [`CallError::NoServer`] if none is there now.
+    pub fn call_async(&self, request: &S::Request) -> Result<Call<S::Response>, CallError> {
+        let id = self.core.start(&mut self.outgoing(request), None)?;
+        let client = self.core.clone();
+        Ok(Call { client, id })
+    }
+
+    /// Asks, and calls `answered` from the node's executor once the answer is
+    /// there, or the server is gone. Blocks no longer than publishing does.
+    ///
+    /// # Errors
+    /// As [`Client::call_async`]; `answered` is not called then.
+    pub fn call_then(
+        &self,
+        request: &S::Request,
+        answered: impl FnOnce(Result<Sample<S::Response>, CallError>) + Send + 'static,
+    ) -> Result<(), CallError> {
+        let answered: Answered<_> = Box::new(answered);
+        self.core
+            .start(&mut self.outgoing(request), Some(answered))
+            .map(drop)
+    }
+
+    fn outgoing<'m>(&'m self, request: &'m S::Request) -> Borrowed<'m, S::Request> {
+        Borrowed::new(request, self.core.payload())
+    }
+
+    /// Whether a server is there: requests reach it and its replies reach us.
+    pub fn is_ready(&self) -> bool {
+        self.core.is_ready()
+    }
+
+    /// Waits until a server is there; returns whether one is. Blocks, at most
+    /// `timeout` or until the context shuts down; drives the network itself and
+    /// runs no callbacks.
+    pub fn wait_for_service(&self, timeout: Duration) -> bool {
+        self.core.wait_for_service(timeout)
+    }
+
+    /// The service's fully qualified name, after remapping.
+    pub fn service_name(&self) -> &str {
+        &self.core.service
+    }
+
+    /// Calls that have no answer yet.
+    pub fn open_calls(&self) -> usize {
+        self.core.runtime.open_count()
+    }
+
+    /// Answers that came when nobody waited for them any more, so far.
+    pub fn stray_answers(&self) -> u64 {
+        self.core.runtime.stray_count()
+    }
+}
+
+impl<S: ServiceType> fmt::Debug for Client<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("service", &self.core.service)
+            .finish()
+    }
+}
+
+impl Node {
+    /// A client of a service, remapped as the arguments say.
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn create_client<S: ServiceType>(&self, service: &str) -> Result<Client<S>, CreateError> {
+        self.create_client_with(service, ServiceOptions::default())
+    }
+
+    /// A client with options.
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn create_client_with<S: ServiceType>(
+        &self,
+        service: &str,
+        options: ServiceOptions,
+    ) -> Result<Client<S>, CreateError> {
+        let (name, spec) = self.service_spec::<S>(service, &options)?;
+        let runtime = self.core().core();
+        let wants = Wants::Type(std::any::TypeId::of::<S::Response>());
+        let client = runtime
+            .create_service_client(spec, wants)
+            .map_err(|source| CreateError::Service {
+                service: name.clone(),
+                source,
+            })?;
+        self.core().attach_endpoint(&client.replies.data);
+        self.core().attach_endpoint(&client.requests.data);
+        let core = ClientCore::new(
+            self.core().clone(),
+            client,
+            (name, S::TYPE_NAME),
+            typed_decoder(),
+            options.qos.representation.unwrap_or_default(),
+        );
+        let part: Weak<ClientCore<S::Response>> = Arc::downgrade(&core);
+        self.core().add(part);
+        Ok(Client {
+            core,
+            service: PhantomData,
+        })
+    }
+}
+
+type Answer<R> = Result<Sample<R>, CallError>;
+type Answered<R> = Box<dyn FnOnce(Answer<R>) + Send>;
+
+enum Waiting<R> {
+    /// For whoever asks, and is to be woken.
+    Asked(Option<Waker>),
+    Callback(Answered<R>),
+    Done(Answer<R>),
+}
+
+/// A client without its request type.
+pub(crate) struct ClientCore<R: 'static> {
+    pub(crate) node: Arc<NodeCore>,
+    pub(crate) runtime: ServiceClient,
+    pub(crate) service: String,
+    pub(crate) service_type: &'static str,
+    decode: Decoder<R>,
+    representation: Representation,
+    memory: PayloadMemory,
+    calls: Mutex<BTreeMap<CallId, Waiting<R>>>,
+    /// Answered callbacks that wait for the executor.
+    due: Mutex<VecDeque<(Answered<R>, Answer<R>)>>,
+    due_slot: Slot,
+    /// The bed of the one thread that waits for everybody's answers.
+    bed: Mutex<Arc<ReadyQueue>>,
+    place: Mutex<Place>,
+    on_event: Arc<EventTask>,
+}
+
+/// Where replies are told.
+#[derive(Default)]
+struct Place {
+    /// The executor that spins the node.
+    home: Option<Arc<Home>>,
+    /// A thread that waits for them goes before it.
+    bed: Option<Arc<ReadyQueue>>,
+}
+
+impl<R: Send + Sync + 'static> ClientCore<R> {
+    pub(crate) fn new(
+        node: Arc<NodeCore>,
+        runtime: ServiceClient,
+        (service, service_type): (String, &'static str),
+        decode: Decoder<R>,
+        representation: Representation,
+    ) -> Arc<Self> {
+        let bed = Mutex::new(node.core().ready_queue());
+        let client = Arc::new_cyclic(|me: &Weak<Self>| {
+            let core = me.clone();
+            let look = move |_: &_| {
+                if let Some(client) = core.upgrade() {
+                    // What came before the end is taken first.
+                    client.drain();
+                    client.note_servers();
+                }
+            };
+            Self {
+                on_event: EventTask::new(&runtime.requests.events, Box::new(look)),
+                node,
+                service,
+                service_type,
+                decode,
+                representation,
+                memory: PayloadMemory::default(),
+                calls: Mutex::default(),
+                due: Mutex::default(),
+                due_slot: Slot::default(),
+                bed,
+                place: Mutex::default(),
+                runtime,
+            }
+        });
+        let task: Weak<Self> = Arc::downgrade(&client);
+        client.runtime.replies.slot.set_task(task.clone());
+        client.due_slot.set_task(task);
+        client
+    }
+
+    fn start(
+        &self,
+        request: &mut dyn Outgoing,
+        answered: Option<Answered<R>>,
+    ) -> Result<CallId, CallError> {
+        let core = self.node.core();
+        // Held while it is sent: the answer may be quicker than we are.
+        let mut calls = self.calls.lock();
+        let sent = self.runtime.send(core, request, core.env.wall());
+        let id = sent.map_err(|error| match error {
+            SendError::NoServer => self.no_server(Duration::ZERO),
+            SendError::TooManyCalls { max } => CallError::TooManyCalls {
+                service: self.service.clone(),
+                max,
+            },
+            SendError::Publish(source) => CallError::Publish {
+                service: self.service.clone(),
+                source,
+            },
+        })?;
+        let waiting = match answered {
+            None => Waiting::Asked(None),
+            Some(answered) => Waiting::Callback(answered),
+        };
+        calls.insert(id, waiting);
+        Ok(id)
+    }
+}
+
+impl<R: 'static> ClientCore<R> {
+    fn payload(&self) -> Payload<'_> {
+        Payload::new(&self.memory, self.representation)
+    }
+
+    fn is_ready(&self) -> bool {
+        self.runtime.server_count(self.node.core()) > 0
+    }
+
+    fn wait_for_service(&self, timeout: Duration) -> bool {
+        self.is_ready() || self.node.wait_until(timeout, || self.is_ready())
+    }
+
+    fn no_server(&self, waited: Duration) -> CallError {
+        CallError::NoServer {
+            service: self.service.clone(),
+            service_type: self.service_type.into(),
+            waited_ms: millis(waited),
+        }
+    }
+
+    fn shut_down(&self) -> CallError {
+        CallError::ShutDown {
+            service: self.service.clone(),
+        }
+    }
+
+    pub(super) fn wait(&self, id: CallId, timeout: Duration) -> Answer<R> {
+        let until = self.node.core().env.now().after(timeout.into());
+        self.wait_until(id, until, timeout)
+    }
+
+    /// Of several threads that wait, one takes the answers of all.
+    fn wait_until(&self, id: CallId, until: Instant, timeout: Duration) -> Answer<R> {
+        let core = self.node.core();
+        let mut answer = None;
+        let mut look = || {
+            self.drain();
+            self.note_servers();
+            answer = answer.take().or_else(|| self.take_answer(id));
+            answer.is_some()
+        };
+        while !look() {
+            if core.is_shut_down() {
+                return Err(self.shut_down());
+            }
+            if core.env.now() >= until {
+                return Err(CallError::TimedOut {
+                    service: self.service.clone(),
+                    waited_ms: millis(timeout),
+                });
+            }
+            let Some(bed) = self.bed.try_lock() else {
+                core.wait_until(until, || look() || !self.bed.is_locked());
+                continue;
+            };
+            self.place.lock().bed = Some(bed.clone());
+            self.attach_replies();
+            let met = core.drive_until(&bed, until, || {
+                while bed.pop().is_some() {}
+                self.runtime.replies.slot.taken();
+                look()
+            });
+            self.place.lock().bed = None;
+            self.attach_replies();
+            drop(bed);
+            // Another of those that wait takes over.
+            core.wake_waiters();
+            if met {
+                break;
+            }
+        }
+        answer.unwrap_or_else(|| Err(self.shut_down()))
+    }
+
+    /// Takes all replies that are there to whoever waits for them.
+    pub(super) fn drain(&self) {
+        while let Some(Reply { call, item }) = self.runtime.take_reply(self.node.core()) {
+            let info = SampleInfo::new(item.meta, None);
+            let answer = match (self.decode)(item.body) {
+                Ok(Decoded::Shared(value)) => Ok(Sample::shared(value, info)),
+                Ok(Decoded::Owned(value)) => Ok(Sample::owned(value, info)),
+                Err(error) => Err(CallError::Undecodable {
+                    service: self.service.clone(),
+                    service_type: self.service_type.into(),
+                    reason: error.to_string(),
+                }),
+            };
+            self.answer(call, answer);
+        }
+    }
+
+    fn answer(&self, call: CallId, answer: Answer<R>) {
+        let mut calls = self.calls.lock();
+        match calls.remove(&call) {
+            Some(Waiting::Asked(waker)) => {
+                calls.insert(call, Waiting::Done(answer));
+                drop(calls);
+                if let Some(waker) = waker {
+                    waker.wake();
+                }
+                // It may be another thread that waits.
+                self.node.core().wake_waiters();
+            }
+            Some(Waiting::Callback(callback)) => {
+                drop(calls);
+                self.due.lock().push_back((callback, answer));
+                self.due_slot.ready();
+            }
+            Some(Waiting::Done(_)) | None => {}
+        }
+    }
+
+    /// Ends the calls that nobody is left to answer.
+    fn note_servers(&self) {
+        for call in self.runtime.end_abandoned() {
+            let service = self.service.clone();
+            self.answer(call, Err(CallError::ServerGone { service }));
+        }
+    }
+
+    pub(super) fn take_answer(&self, id: CallId) -> Option<Answer<R>> {
+        let mut calls = self.calls.lock();
+        match calls.remove(&id) {
+            Some(Waiting::Done(answer)) => Some(answer),
+            Some(other) => {
+                calls.insert(id, other);
+                None
+            }
+            None => None,
+        }
+    }
+
+    pub(super) fn poll_answer(&self, id: CallId, waker: &Waker) -> Poll<Answer<R>> {
+        let mut calls = self.calls.lock();
+        match calls.remove(&id) {
+            Some(Waiting::Done(answer)) => Poll::Ready(answer),
+            Some(_) => {
+                calls.insert(id, Waiting::Asked(Some(waker.clone())));
+                Poll::Pending
+            }
+            None => Poll::Ready(Err(self.shut_down())),
+        }
+    }
+
+    pub(super) fn forget(&self, id: CallId) {
+        self.runtime.forget(id);
+        self.calls.lock().remove(&id);
+    }
+
+    fn attach_replies(&self) {
+        // Held, so that the last word is the newest.
+        let place = self.place.lock();
+        let of_home = || place.home.as_ref().map(|home| home.queue.clone());
+        let queue = place.bed.clone().or_else(of_home);
+        let replies = &self.runtime.replies;
+        replies.slot.attach(queue, || replies.has_samples());
+    }
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl<R: Send + Sync + 'static> Task for ClientCore<R> {
+    fn run(&self) {
+        self.runtime.replies.slot.taken();
+        self.due_slot.taken();
+        self.drain();
+        let due = self.due.lock().pop_front();
+        if let Some((callback, answer)) = due {
+            callback(answer);
+        }
+        if !self.due.lock().is_empty() {
+            self.due_slot.ready();
+        }
+    }
+}
+
+impl<R: Send + Sync + 'static> Attach for ClientCore<R> {
+    fn attach(&self, home: Option<&Arc<Home>>) {
+        self.place.lock().home = home.cloned();
+        self.attach_replies();
+        let queue = home.map(|home| home.queue.clone());
+        self.due_slot.attach(queue, || !self.due.lock().is_empty());
+        self.on_event.attach(home);
+    }
+}
+
+impl<R: 'static> Drop for ClientCore<R> {
+    fn drop(&mut self) {
+        let core = self.node.core();
+        core.detach_endpoint(self.node.key, self.runtime.requests.guid());
+        core.detach_endpoint(self.node.key, self.runtime.replies.data.guid);
+        core.remove_service_client(&self.runtime);
+    }
+}

@@ -1,0 +1,94 @@
+//! Services: a question to whoever serves it, and its answer.
+
+mod call;
+mod client;
+mod server;
+
+pub use call::{Call, CallError};
+pub use client::Client;
+pub use server::{Service, ServiceCall};
+
+use client::ClientCore;
+
+use std::sync::Arc;
+
+use pteros_msg::cdr::Representation;
+use pteros_msg::message::{Message, Service as ServiceType};
+use pteros_rmw::names::{NameKind, dds_reply_topic, dds_request_topic};
+use pteros_rmw::service::ServiceSpec;
+use pteros_rmw::writer::Outgoing;
+
+use crate::error::CreateError;
+use crate::node::{Node, TypeFacts, spec};
+use crate::payload::Payload;
+use crate::payload_memory::PayloadMemory;
+use crate::publisher::Shared;
+use crate::qos::QosProfile;
+
+/// Requests and replies that may wait for someone to look at them. ROS 2's
+/// preset says 10, which loses calls when more clients ask at once; depths
+/// are each side's own matter, so a deeper queue suits every peer.
+const DEPTH: usize = 1_000;
+
+/// What [`Node::create_service_with`](crate::Node::create_service_with) and
+/// [`Node::create_client_with`](crate::Node::create_client_with) can be told.
+#[derive(Clone, Debug)]
+pub struct ServiceOptions {
+    /// The QoS of requests and replies: [`QosProfile::services`], but a thousand
+    /// deep. What does not fit KEEP_LAST is lost, and its call times out.
+    pub qos: QosProfile,
+}
+
+impl Default for ServiceOptions {
+    fn default() -> Self {
+        Self {
+            qos: QosProfile::services().keep_last(DEPTH),
+        }
+    }
+}
+
+impl ServiceOptions {
+    /// Options with a profile.
+    pub fn new(qos: impl Into<QosProfile>) -> Self {
+        Self { qos: qos.into() }
+    }
+}
+
+impl Node {
+    /// A service's full name, and both its topics as this node announces them.
+    fn service_spec<S: ServiceType>(
+        &self,
+        service: &str,
+        options: &ServiceOptions,
+    ) -> Result<(String, ServiceSpec), CreateError> {
+        let name = self.core().resolve_as(NameKind::Service, service)?;
+        let qos = &options.qos;
+        let avoid = qos.avoid_ros_namespace_conventions;
+        let mut requests = spec(&name, TypeFacts::of::<S::Request>(), qos, |qos| {
+            qos.to_endpoint()
+        })?;
+        requests.topic = dds_request_topic(&name, avoid);
+        let mut replies = spec(&name, TypeFacts::of::<S::Response>(), qos, |qos| {
+            qos.to_endpoint()
+        })?;
+        replies.topic = dds_reply_topic(&name, avoid);
+        Ok((name, ServiceSpec { requests, replies }))
+    }
+}
+
+/// Hands a message on its way out to whoever sends it.
+pub(crate) type Sender<'s> = &'s mut dyn FnMut(&mut dyn Outgoing);
+
+/// Makes a value into a message on its way out.
+pub(crate) type Encoder<T> =
+    Box<dyn Fn(T, &PayloadMemory, Representation, Sender<'_>) + Send + Sync>;
+
+/// The encoder of a Rust message type.
+pub(crate) fn typed_encoder<T: Message>() -> Encoder<T> {
+    Box::new(|message, memory, representation, send| {
+        send(&mut Shared {
+            message: Arc::new(message),
+            payload: Payload::new(memory, representation),
+        });
+    })
+}

@@ -1,0 +1,330 @@
+//! The side that answers.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use pteros_msg::cdr::Representation;
+use pteros_msg::message::Service as ServiceType;
+use pteros_rmw::error::PublishError;
+use pteros_rmw::reader::Wants;
+use pteros_rmw::ready::Task;
+use pteros_rmw::service::{Request, RequestId, ServerCounts, ServiceServer};
+
+use super::{Encoder, ServiceOptions, typed_encoder};
+use crate::error::CreateError;
+use crate::event::EventTask;
+use crate::executor::Home;
+use crate::node::{Attach, Node, NodeCore};
+use crate::payload_memory::PayloadMemory;
+use crate::sample::{Sample, SampleInfo};
+use crate::subscription::{Decoded, Decoder, typed_decoder};
+
+/// Serves a service: its callback runs in the node's executor, one request at a
+/// time. Thread-safe; clones share it, and it ends when the last one is dropped.
+///
+/// ```no_run
+/// use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoInts_Response};
+/// use pteros::prelude::*;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let node = Context::new()?.node("adder")?;
+/// let _service = node.create_service::<AddTwoInts>("add_two_ints", |request| {
+///     AddTwoInts_Response { sum: request.a + request.b }
+/// })?;
+/// node.spin();
+/// # Ok(())
+/// # }
+/// ```
+pub struct Service<S: ServiceType> {
+    pub(crate) core: Arc<ServerCore<S::Request, S::Response>>,
+}
+
+impl<S: ServiceType> Clone for Service<S> {
+    fn clone(&self) -> Self {
+        Self {
+            core: self.core.clone(),
+        }
+    }
+}
+
+impl<S: ServiceType> Service<S> {
+    /// The service's fully qualified name, after remapping.
+    pub fn service_name(&self) -> &str {
+        &self.core.service
+    }
+
+    /// Clients that are there now: their requests reach us and our answers reach
+    /// them.
+    pub fn client_count(&self) -> usize {
+        self.core.runtime.client_count(self.core.node.core())
+    }
+
+    /// Requests that were not of the type, so far.
+    pub fn undecodable_count(&self) -> u64 {
+        self.core.undecodable.load(Ordering::Relaxed)
+    }
+
+    /// Totals since it was created.
+    pub fn counts(&self) -> ServerCounts {
+        self.core.runtime.counts()
+    }
+}
+
+impl<S: ServiceType> fmt::Debug for Service<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Service")
+            .field("service", &self.core.service)
+            .finish()
+    }
+}
+
+/// A request to be answered now or later, from any thread
+/// ([`Node::create_deferred_service`](crate::Node::create_deferred_service)).
+/// Dropped without an answer, its client waits in vain.
+pub struct ServiceCall<Q: 'static, R: 'static> {
+    request: Sample<Q>,
+    id: RequestId,
+    server: Arc<ServerCore<Q, R>>,
+}
+
+impl<Q: 'static, R: 'static> ServiceCall<Q, R> {
+    /// What is asked, by whom and when.
+    pub fn request(&self) -> &Sample<Q> {
+        &self.request
+    }
+
+    /// Answers. Blocks no longer than publishing does.
+    ///
+    /// # Errors
+    /// See [`PublishError`]; the client waits in vain then.
+    pub fn respond(self, response: R) -> Result<(), PublishError> {
+        self.server.respond(&self.id, response)
+    }
+}
+
+impl<Q: fmt::Debug, R> fmt::Debug for ServiceCall<Q, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServiceCall")
+            .field("service", &self.server.service)
+            .field("request", &self.request)
+            .finish()
+    }
+}
+
+impl Node {
+    /// Serves a service, remapped as the arguments say; `answer` runs in the
+    /// node's executor.
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn create_service<S: ServiceType>(
+        &self,
+        service: &str,
+        answer: impl FnMut(Sample<S::Request>) -> S::Response + Send + 'static,
+    ) -> Result<Service<S>, CreateError> {
+        self.create_service_with(service, ServiceOptions::default(), answer)
+    }
+
+    /// Serves a service, with options.
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn create_service_with<S: ServiceType>(
+        &self,
+        service: &str,
+        options: ServiceOptions,
+        answer: impl FnMut(Sample<S::Request>) -> S::Response + Send + 'static,
+    ) -> Result<Service<S>, CreateError> {
+        self.serve(service, options, Handler::Answer(Box::new(answer)))
+    }
+
+    /// Serves a service whose answers may come later, from any thread; `take`
+    /// runs in the node's executor.
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn create_deferred_service<S: ServiceType>(
+        &self,
+        service: &str,
+        options: ServiceOptions,
+        take: impl FnMut(ServiceCall<S::Request, S::Response>) + Send + 'static,
+    ) -> Result<Service<S>, CreateError> {
+        self.serve(service, options, Handler::Defer(Box::new(take)))
+    }
+
+    fn serve<S: ServiceType>(
+        &self,
+        service: &str,
+        options: ServiceOptions,
+        handler: Handler<S::Request, S::Response>,
+    ) -> Result<Service<S>, CreateError> {
+        let (name, spec) = self.service_spec::<S>(service, &options)?;
+        let runtime = self.core().core();
+        let wants = Wants::Type(std::any::TypeId::of::<S::Request>());
+        let server = runtime
+            .create_service_server(spec, wants)
+            .map_err(|source| CreateError::Service {
+                service: name.clone(),
+                source,
+            })?;
+        self.core().attach_endpoint(&server.replies.data);
+        self.core().attach_endpoint(&server.requests.data);
+        let core = ServerCore::new(
+            self.core().clone(),
+            server,
+            name,
+            (typed_decoder(), typed_encoder()),
+            options.qos.representation.unwrap_or_default(),
+            handler,
+        );
+        let part: Weak<ServerCore<S::Request, S::Response>> = Arc::downgrade(&core);
+        self.core().add(part);
+        Ok(Service { core })
+    }
+}
+
+/// What is done with requests.
+pub(crate) enum Handler<Q: 'static, R: 'static> {
+    /// Answered at once.
+    Answer(Box<dyn FnMut(Sample<Q>) -> R + Send>),
+    /// Answered when the callback likes.
+    Defer(Box<dyn FnMut(ServiceCall<Q, R>) + Send>),
+}
+
+/// A server of some types.
+pub(crate) struct ServerCore<Q: 'static, R: 'static> {
+    pub(crate) node: Arc<NodeCore>,
+    pub(crate) runtime: ServiceServer,
+    pub(crate) service: String,
+    decode: Decoder<Q>,
+    encode: Encoder<R>,
+    representation: Representation,
+    memory: PayloadMemory,
+    handler: Mutex<Handler<Q, R>>,
+    undecodable: AtomicU64,
+    on_event: Arc<EventTask>,
+    me: Weak<Self>,
+}
+
+impl<Q: Send + 'static, R: Send + 'static> ServerCore<Q, R> {
+    pub(crate) fn new(
+        node: Arc<NodeCore>,
+        runtime: ServiceServer,
+        service: String,
+        (decode, encode): (Decoder<Q>, Encoder<R>),
+        representation: Representation,
+        handler: Handler<Q, R>,
+    ) -> Arc<Self> {
+        let server = Arc::new_cyclic(|me: &Weak<Self>| {
+            let core = me.clone();
+            let look = move |_: &_| {
+                if let Some(server) = core.upgrade() {
+                    server.runtime.flush(server.node.core());
+                }
+            };
+            Self {
+                on_event: EventTask::new(&runtime.replies.events, Box::new(look)),
+                node,
+                service,
+                decode,
+                encode,
+                representation,
+                memory: PayloadMemory::default(),
+                handler: Mutex::new(handler),
+                undecodable: AtomicU64::new(0),
+                me: me.clone(),
+                runtime,
+            }
+        });
+        let task: Weak<Self> = Arc::downgrade(&server);
+        server.runtime.requests.slot.set_task(task);
+        server
+    }
+}
+
+impl<Q: 'static, R: 'static> ServerCore<Q, R> {
+    fn respond(&self, id: &RequestId, response: R) -> Result<(), PublishError> {
+        let core = self.node.core();
+        let mut sent = Ok(());
+        (self.encode)(
+            response,
+            &self.memory,
+            self.representation,
+            &mut |message| {
+                sent = self.runtime.reply(core, id, message);
+            },
+        );
+        sent
+    }
+
+    fn request(&self) -> Option<(RequestId, Sample<Q>)> {
+        loop {
+            let Request { id, item } = self.runtime.take_request(self.node.core())?;
+            let info = SampleInfo::new(item.meta, None);
+            match (self.decode)(item.body) {
+                Ok(Decoded::Shared(value)) => return Some((id, Sample::shared(value, info))),
+                Ok(Decoded::Owned(value)) => return Some((id, Sample::owned(value, info))),
+                Err(error) => {
+                    if self.undecodable.fetch_add(1, Ordering::Relaxed) == 0 {
+                        tracing::warn!(
+                            service = %self.service, client = %id.client,
+                            "a request is not of the type {}: {error}; compare the client's interface with ours",
+                            self.runtime.requests.data.type_name
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<Q: Send + 'static, R: Send + 'static> Task for ServerCore<Q, R> {
+    fn run(&self) {
+        let requests = &self.runtime.requests;
+        requests.slot.taken();
+        // Locked when the callback itself spins, or runs on the executor that
+        // had the node before: whoever holds it looks for more afterwards.
+        let Some(mut handler) = self.handler.try_lock() else {
+            return;
+        };
+        if let (Some((id, request)), Some(server)) = (self.request(), self.me.upgrade()) {
+            match &mut *handler {
+                Handler::Answer(answer) => {
+                    let response = answer(request);
+                    if let Err(error) = self.respond(&id, response) {
+                        tracing::warn!(service = %self.service, client = %id.client, "no answer sent: {error}");
+                    }
+                }
+                Handler::Defer(take) => take(ServiceCall {
+                    request,
+                    id,
+                    server,
+                }),
+            }
+        }
+        drop(handler);
+        if requests.has_samples() {
+            requests.slot.ready();
+        }
+    }
+}
+
+impl<Q: Send + 'static, R: Send + 'static> Attach for ServerCore<Q, R> {
+    fn attach(&self, home: Option<&Arc<Home>>) {
+        let queue = home.map(|home| home.queue.clone());
+        let requests = &self.runtime.requests;
+        requests.slot.attach(queue, || requests.has_samples());
+        self.on_event.attach(home);
+    }
+}
+
+impl<Q: 'static, R: 'static> Drop for ServerCore<Q, R> {
+    fn drop(&mut self) {
+        let core = self.node.core();
+        core.detach_endpoint(self.node.key, self.runtime.requests.data.guid);
+        core.detach_endpoint(self.node.key, self.runtime.replies.guid());
+        core.remove_service_server(&self.runtime);
+    }
+}
