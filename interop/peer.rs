@@ -114,6 +114,12 @@ impl Peer {
         }
     }
 
+    /// Whether it has said a line that begins with `prefix`. Never blocks.
+    pub fn has(&mut self, prefix: &str) -> bool {
+        self.seen.extend(self.lines.try_iter());
+        self.seen.iter().any(|line| line.starts_with(prefix))
+    }
+
     /// All lines waited through so far, matching or not.
     pub fn seen(&self) -> &[String] {
         &self.seen

@@ -61,6 +61,8 @@ pub fn prepare() -> Result<Peers> {
         ("fastdds-peer", work.build_fastdds()),
         ("cyclone-shapes", work.build_cyclone_shapes()),
         ("fastdds-shapes", work.build_fastdds_shapes()),
+        ("cyclone-service", work.build_cyclone_service()),
+        ("fastdds-service", work.build_fastdds_service()),
         ("python-peer", work.build_python()),
     ];
     Ok(Peers {
@@ -234,6 +236,54 @@ impl Workplace {
             .arg(&generated)
             .arg(self.sources.join("fastdds/shapes.cpp"));
         let parts = ["shapes", "shapesPubSubTypes", "shapesTypeObject"];
+        cxx.args(parts.map(|name| generated.join(format!("{name}.cxx"))));
+        run_quietly(cxx.args(["-lfastrtps", "-lfastcdr", "-lpthread"]))?;
+        Ok(program)
+    }
+
+    fn build_cyclone_service(&self) -> Result<PathBuf> {
+        let program = self.programs.join("cyclone-service");
+        let idl = "add_two_ints_headed.idl";
+        let sources = ["cyclone/service.c", "service_peer.h", "peer.h", idl];
+        if self.is_fresh(&program, &sources) {
+            return Ok(program);
+        }
+        need_cyclone()?;
+        let generated = self.empty_folder("cyclone-service")?;
+        let mut idlc = Command::new("idlc");
+        // Its type is the service's only with the numbers before it: not told.
+        idlc.args(["-t", "-o"])
+            .arg(&generated)
+            .arg(self.sources.join(idl));
+        run_quietly(&mut idlc)?;
+        let mut cc = compiler("cc", "gnu11", &program);
+        cc.arg("-I")
+            .arg(&generated)
+            .arg(self.sources.join("cyclone/service.c"))
+            .arg(generated.join("add_two_ints_headed.c"));
+        run_quietly(cc.args(["-lddsc", "-lpthread"]))?;
+        Ok(program)
+    }
+
+    fn build_fastdds_service(&self) -> Result<PathBuf> {
+        let program = self.programs.join("fastdds-service");
+        let idl = "add_two_ints.idl";
+        let sources = ["fastdds/service.cpp", "service_peer.h", "peer.h", idl];
+        if self.is_fresh(&program, &sources) {
+            return Ok(program);
+        }
+        need_fastdds()?;
+        let generated = self.empty_folder("fastdds-service")?;
+        fs::copy(self.sources.join(idl), generated.join(idl))?;
+        let mut generator = Command::new("fastddsgen");
+        generator.args(["-replace", "-d"]);
+        generator.arg(&generated).arg(generated.join(idl));
+        run_quietly(generator.current_dir(&generated))?;
+        let mut cxx = compiler("g++", "c++17", &program);
+        cxx.arg("-I")
+            .arg(&generated)
+            .arg(self.sources.join("fastdds/service.cpp"));
+        let parts = ["add_two_ints", "add_two_intsPubSubTypes"];
         cxx.args(parts.map(|name| generated.join(format!("{name}.cxx"))));
         run_quietly(cxx.args(["-lfastrtps", "-lfastcdr", "-lpthread"]))?;
         Ok(program)

@@ -4,6 +4,7 @@ use crate::completion::Completion;
 use crate::demo::Demo;
 use crate::interface::InterfaceVerb;
 use crate::node::NodeVerb;
+use crate::service::ServiceVerb;
 use crate::shared::Shared;
 use crate::store::StoreVerb;
 use crate::topic::Topic;
@@ -73,6 +74,9 @@ pub enum Noun {
     /// List nodes and show what they offer
     #[command(subcommand, arg_required_else_help = true)]
     Node(NodeVerb),
+    /// List and call services
+    #[command(subcommand, arg_required_else_help = true)]
+    Service(ServiceVerb),
     /// Show message, service and action types
     #[command(subcommand, arg_required_else_help = true)]
     Interface(InterfaceVerb),
@@ -90,6 +94,7 @@ impl Noun {
             Self::Demo(verb) => verb.run(shared),
             Self::Topic(verb) => verb.run(shared),
             Self::Node(verb) => verb.run(shared),
+            Self::Service(verb) => verb.run(shared),
             Self::Interface(verb) => verb.run(shared),
             Self::Store(verb) => verb.run(shared),
             Self::Completion(verb) => verb.run(shared),

@@ -22,6 +22,7 @@ mod node;
 mod outcome;
 mod python_repr;
 mod qos_flags;
+mod service;
 mod service_flags;
 mod session;
 mod shared;

@@ -129,6 +129,17 @@ impl Session {
         }
     }
 
+    /// The full name of a service as the user wrote it, remapped likewise.
+    pub fn service(&self, name: &str) -> Result<String> {
+        self.resolved(NameKind::Service, name)
+    }
+
+    fn resolved(&self, kind: NameKind, name: &str) -> Result<String> {
+        let (node, namespace) = (self.node.name(), self.node.namespace());
+        let arguments = [&self.arguments];
+        Ok(resolve_name(&arguments, kind, name, node, namespace)?)
+    }
+
     /// The full name of a topic as the user wrote it, remapped as `--ros-args`
     /// say. Endpoints are created with the name as written: a name is remapped
     /// once.
@@ -137,14 +148,6 @@ impl Session {
             validate_dds_topic(name)?;
             return Ok(name.into());
         }
-        let (node, namespace) = (self.node.name(), self.node.namespace());
-        let arguments = [&self.arguments];
-        Ok(resolve_name(
-            &arguments,
-            NameKind::Topic,
-            name,
-            node,
-            namespace,
-        )?)
+        self.resolved(NameKind::Topic, name)
     }
 }

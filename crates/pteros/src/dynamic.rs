@@ -157,10 +157,10 @@ impl fmt::Debug for DynamicPublisher {
     }
 }
 
-struct Outbound<'m> {
-    message: &'m DynamicMessage,
-    shared: Option<Arc<DynamicMessage>>,
-    payload: Payload<'m>,
+pub(crate) struct Outbound<'m> {
+    pub(crate) message: &'m DynamicMessage,
+    pub(crate) shared: Option<Arc<DynamicMessage>>,
+    pub(crate) payload: Payload<'m>,
 }
 
 impl Outgoing for Outbound<'_> {

@@ -114,7 +114,7 @@ pub enum CreateError {
         service: String,
         /// Why.
         #[source]
-        source: EndpointError,
+        source: Box<EndpointError>,
     },
     /// A type's name is neither of the form `package/msg/Name` nor, without
     /// slashes, one of DDS's.

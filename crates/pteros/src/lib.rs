@@ -83,7 +83,10 @@ pub use publisher::{Publisher, PublisherOptions};
 pub use publisher_group::{CoherentChanges, PublisherGroup};
 pub use qos::QosProfile;
 pub use sample::{Sample, SampleInfo};
-pub use service::{Call, CallError, Client, Service, ServiceCall, ServiceOptions};
+pub use service::{
+    Call, CallError, Client, DynamicClient, DynamicService, DynamicServiceType, Service,
+    ServiceCall, ServiceOptions, ServiceTypeError,
+};
 pub use set_qos::SetQosError;
 pub use subscription::{Subscription, SubscriptionOptions};
 pub use subscription_group::{Access, GroupChange, SubscriptionGroup};

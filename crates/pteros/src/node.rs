@@ -615,7 +615,7 @@ impl<'a> TypeFacts<'a> {
         }
     }
 
-    fn of_dynamic(ty: &'a DynamicType) -> Self {
+    pub(crate) fn of_dynamic(ty: &'a DynamicType) -> Self {
         Self {
             name: ty.name(),
             dds_name: match ty.name().contains('/') {

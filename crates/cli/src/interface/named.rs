@@ -49,6 +49,15 @@ pub fn known_message(library: &InterfaceLibrary, name: &str) -> Result<String> {
     Ok(full)
 }
 
+/// As [`known`], but the interface must be a service.
+pub fn known_service_type(library: &InterfaceLibrary, name: &str) -> Result<String> {
+    let full = known(library, name)?;
+    if !full.contains("/srv/") {
+        bail!("'{name}' is {full}, which is no service: write a type of the form package/srv/Name");
+    }
+    Ok(full)
+}
+
 /// The full name of a type where it is known here, else what was written: the
 /// graph may hold types whose definition is not at hand.
 pub fn full_or_as_written(library: &InterfaceLibrary, name: &str) -> String {

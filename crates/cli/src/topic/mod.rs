@@ -12,7 +12,7 @@ mod listening;
 mod mismatch;
 mod publish;
 mod publish_mode;
-mod stamps;
+pub mod stamps;
 mod type_of;
 mod why;
 mod window;

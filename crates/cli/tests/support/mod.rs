@@ -40,6 +40,11 @@ impl Domain {
         }
     }
 
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.0
+    }
+
     pub fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
         let mut command = pteros();
         command

@@ -16,7 +16,7 @@ use pteros_rmw::rtps::time::Instant;
 use pteros_rmw::service::{CallId, Reply, SendError, ServiceClient};
 use pteros_rmw::writer::Outgoing;
 
-use super::{Call, CallError, ServiceOptions};
+use super::{Call, CallError, ServiceOptions, Types};
 use crate::error::CreateError;
 use crate::event::EventTask;
 use crate::executor::Home;
@@ -75,13 +75,9 @@ impl<S: ServiceType> Client<S> {
         request: &S::Request,
         timeout: Duration,
     ) -> Result<Sample<S::Response>, CallError> {
-        let core = &self.core;
-        let until = core.node.core().env.now().after(timeout.into());
-        if !core.wait_for_service(timeout) {
-            return Err(core.no_server(timeout));
-        }
-        let call = self.call_async(request)?;
-        core.wait_until(call.id, until, timeout)
+        let start =
+            |core: &Arc<ClientCore<S::Response>>| core.start_call(&mut self.outgoing(request));
+        self.core.call(timeout, start)
     }
 
     /// Asks, and leaves waiting for the answer to the [`Call`]. Blocks no longer
@@ -90,9 +86,7 @@ impl<S: ServiceType> Client<S> {
     /// # Errors
     /// See [`CallError`]; [`CallError::NoServer`] if none is there now.
     pub fn call_async(&self, request: &S::Request) -> Result<Call<S::Response>, CallError> {
-        let id = self.core.start(&mut self.outgoing(request), None)?;
-        let client = self.core.clone();
-        Ok(Call { client, id })
+        self.core.start_call(&mut self.outgoing(request))
     }
 
     /// Asks, and calls `answered` from the node's executor once the answer is
@@ -169,30 +163,44 @@ impl Node {
         service: &str,
         options: ServiceOptions,
     ) -> Result<Client<S>, CreateError> {
-        let (name, spec) = self.service_spec::<S>(service, &options)?;
-        let runtime = self.core().core();
         let wants = Wants::Type(std::any::TypeId::of::<S::Response>());
+        let types = Types::of::<S>();
+        let core = self.client_core(service, types, &options, wants, typed_decoder())?;
+        Ok(Client {
+            core,
+            service: PhantomData,
+        })
+    }
+
+    pub(super) fn client_core<R: Send + Sync + 'static>(
+        &self,
+        service: &str,
+        types: Types<'_>,
+        options: &ServiceOptions,
+        wants: Wants,
+        decode: Decoder<R>,
+    ) -> Result<Arc<ClientCore<R>>, CreateError> {
+        let types_name = types.service;
+        let (name, spec) = self.service_spec(service, types, options)?;
+        let runtime = self.core().core();
         let client = runtime
             .create_service_client(spec, wants)
             .map_err(|source| CreateError::Service {
                 service: name.clone(),
-                source,
+                source: Box::new(source),
             })?;
         self.core().attach_endpoint(&client.replies.data);
         self.core().attach_endpoint(&client.requests.data);
         let core = ClientCore::new(
             self.core().clone(),
             client,
-            (name, S::TYPE_NAME),
-            typed_decoder(),
+            (name, types_name.into()),
+            decode,
             options.qos.representation.unwrap_or_default(),
         );
-        let part: Weak<ClientCore<S::Response>> = Arc::downgrade(&core);
+        let part: Weak<ClientCore<R>> = Arc::downgrade(&core);
         self.core().add(part);
-        Ok(Client {
-            core,
-            service: PhantomData,
-        })
+        Ok(core)
     }
 }
 
@@ -211,7 +219,7 @@ pub(crate) struct ClientCore<R: 'static> {
     pub(crate) node: Arc<NodeCore>,
     pub(crate) runtime: ServiceClient,
     pub(crate) service: String,
-    pub(crate) service_type: &'static str,
+    pub(crate) service_type: String,
     decode: Decoder<R>,
     representation: Representation,
     memory: PayloadMemory,
@@ -238,7 +246,7 @@ impl<R: Send + Sync + 'static> ClientCore<R> {
     pub(crate) fn new(
         node: Arc<NodeCore>,
         runtime: ServiceClient,
-        (service, service_type): (String, &'static str),
+        (service, service_type): (String, String),
         decode: Decoder<R>,
         representation: Representation,
     ) -> Arc<Self> {
@@ -274,6 +282,29 @@ impl<R: Send + Sync + 'static> ClientCore<R> {
         client
     }
 
+    /// Waits for a server, then for the answer to the call that `start` makes.
+    pub(super) fn call(
+        self: &Arc<Self>,
+        timeout: Duration,
+        start: impl FnOnce(&Arc<Self>) -> Result<Call<R>, CallError>,
+    ) -> Result<Sample<R>, CallError> {
+        let until = self.node.core().env.now().after(timeout.into());
+        if !self.wait_for_service(timeout) {
+            return Err(self.no_server(timeout));
+        }
+        let call = start(self)?;
+        self.wait_until(call.id, until, timeout)
+    }
+
+    pub(super) fn start_call(
+        self: &Arc<Self>,
+        request: &mut dyn Outgoing,
+    ) -> Result<Call<R>, CallError> {
+        let id = self.start(request, None)?;
+        let client = self.clone();
+        Ok(Call { client, id })
+    }
+
     fn start(
         &self,
         request: &mut dyn Outgoing,
@@ -304,22 +335,22 @@ impl<R: Send + Sync + 'static> ClientCore<R> {
 }
 
 impl<R: 'static> ClientCore<R> {
-    fn payload(&self) -> Payload<'_> {
+    pub(super) fn payload(&self) -> Payload<'_> {
         Payload::new(&self.memory, self.representation)
     }
 
-    fn is_ready(&self) -> bool {
+    pub(super) fn is_ready(&self) -> bool {
         self.runtime.server_count(self.node.core()) > 0
     }
 
-    fn wait_for_service(&self, timeout: Duration) -> bool {
+    pub(super) fn wait_for_service(&self, timeout: Duration) -> bool {
         self.is_ready() || self.node.wait_until(timeout, || self.is_ready())
     }
 
     fn no_server(&self, waited: Duration) -> CallError {
         CallError::NoServer {
             service: self.service.clone(),
-            service_type: self.service_type.into(),
+            service_type: self.service_type.clone(),
             waited_ms: millis(waited),
         }
     }
@@ -387,7 +418,7 @@ impl<R: 'static> ClientCore<R> {
                 Ok(Decoded::Owned(value)) => Ok(Sample::owned(value, info)),
                 Err(error) => Err(CallError::Undecodable {
                     service: self.service.clone(),
-                    service_type: self.service_type.into(),
+                    service_type: self.service_type.clone(),
                     reason: error.to_string(),
                 }),
             };

@@ -2,10 +2,12 @@
 
 mod call;
 mod client;
+mod dynamic;
 mod server;
 
 pub use call::{Call, CallError};
 pub use client::Client;
+pub use dynamic::{DynamicClient, DynamicService, DynamicServiceType, ServiceTypeError};
 pub use server::{Service, ServiceCall};
 
 use client::ClientCore;
@@ -56,23 +58,38 @@ impl ServiceOptions {
 
 impl Node {
     /// A service's full name, and both its topics as this node announces them.
-    fn service_spec<S: ServiceType>(
+    fn service_spec(
         &self,
         service: &str,
+        types: Types<'_>,
         options: &ServiceOptions,
     ) -> Result<(String, ServiceSpec), CreateError> {
         let name = self.core().resolve_as(NameKind::Service, service)?;
         let qos = &options.qos;
         let avoid = qos.avoid_ros_namespace_conventions;
-        let mut requests = spec(&name, TypeFacts::of::<S::Request>(), qos, |qos| {
-            qos.to_endpoint()
-        })?;
+        let mut requests = spec(&name, types.request, qos, |qos| qos.to_endpoint())?;
         requests.topic = dds_request_topic(&name, avoid);
-        let mut replies = spec(&name, TypeFacts::of::<S::Response>(), qos, |qos| {
-            qos.to_endpoint()
-        })?;
+        let mut replies = spec(&name, types.response, qos, |qos| qos.to_endpoint())?;
         replies.topic = dds_reply_topic(&name, avoid);
         Ok((name, ServiceSpec { requests, replies }))
+    }
+}
+
+/// What a service's endpoints must know of their types.
+struct Types<'a> {
+    /// The service's.
+    service: &'a str,
+    request: TypeFacts<'a>,
+    response: TypeFacts<'a>,
+}
+
+impl Types<'static> {
+    fn of<S: ServiceType>() -> Self {
+        Self {
+            service: S::TYPE_NAME,
+            request: TypeFacts::of::<S::Request>(),
+            response: TypeFacts::of::<S::Response>(),
+        }
     }
 }
 

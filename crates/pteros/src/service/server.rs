@@ -12,7 +12,7 @@ use pteros_rmw::reader::Wants;
 use pteros_rmw::ready::Task;
 use pteros_rmw::service::{Request, RequestId, ServerCounts, ServiceServer};
 
-use super::{Encoder, ServiceOptions, typed_encoder};
+use super::{Encoder, ServiceOptions, Types, typed_encoder};
 use crate::error::CreateError;
 use crate::event::EventTask;
 use crate::executor::Home;
@@ -160,14 +160,28 @@ impl Node {
         options: ServiceOptions,
         handler: Handler<S::Request, S::Response>,
     ) -> Result<Service<S>, CreateError> {
-        let (name, spec) = self.service_spec::<S>(service, &options)?;
-        let runtime = self.core().core();
         let wants = Wants::Type(std::any::TypeId::of::<S::Request>());
+        let codec = (typed_decoder(), typed_encoder());
+        let core = self.server_core(service, Types::of::<S>(), &options, wants, codec, handler)?;
+        Ok(Service { core })
+    }
+
+    pub(super) fn server_core<Q: Send + 'static, R: Send + 'static>(
+        &self,
+        service: &str,
+        types: Types<'_>,
+        options: &ServiceOptions,
+        wants: Wants,
+        codec: (Decoder<Q>, Encoder<R>),
+        handler: Handler<Q, R>,
+    ) -> Result<Arc<ServerCore<Q, R>>, CreateError> {
+        let (name, spec) = self.service_spec(service, types, options)?;
+        let runtime = self.core().core();
         let server = runtime
             .create_service_server(spec, wants)
             .map_err(|source| CreateError::Service {
                 service: name.clone(),
-                source,
+                source: Box::new(source),
             })?;
         self.core().attach_endpoint(&server.replies.data);
         self.core().attach_endpoint(&server.requests.data);
@@ -175,13 +189,13 @@ impl Node {
             self.core().clone(),
             server,
             name,
-            (typed_decoder(), typed_encoder()),
+            codec,
             options.qos.representation.unwrap_or_default(),
             handler,
         );
-        let part: Weak<ServerCore<S::Request, S::Response>> = Arc::downgrade(&core);
+        let part: Weak<ServerCore<Q, R>> = Arc::downgrade(&core);
         self.core().add(part);
-        Ok(Service { core })
+        Ok(core)
     }
 }
 

@@ -15,6 +15,7 @@ mod history;
 mod instances;
 mod mismatch;
 mod ownership;
+mod services;
 mod set_qos;
 mod sizes;
 mod stage;
@@ -88,6 +89,42 @@ stories! {
         a_peer_that_ends_is_noticed_at_once,
         they_notice_our_killed_process_by_its_lease,
         they_notice_our_end_at_once;
+}
+
+#[test]
+fn they_answer_us() {
+    for stack in [Stack::Cyclone, Stack::FastDds] {
+        play(stack, "they_answer_us", services::they_answer_us);
+    }
+}
+
+#[test]
+fn they_answer_a_client_that_was_there_before() {
+    for stack in [Stack::Cyclone, Stack::FastDds] {
+        let name = "they_answer_a_client_that_was_there_before";
+        play(
+            stack,
+            name,
+            services::they_answer_a_client_that_was_there_before,
+        );
+    }
+}
+
+#[test]
+fn we_answer_them() {
+    for stack in [Stack::Cyclone, Stack::FastDds] {
+        play(stack, "we_answer_them", services::we_answer_them);
+    }
+}
+
+/// Requests of Fast DDS's clients name their reader, which must be there.
+#[test]
+fn our_answer_waits_for_their_reader() {
+    play(
+        Stack::Cyclone,
+        "our_answer_waits_for_their_reader",
+        services::our_answer_waits_for_their_reader,
+    );
 }
 
 #[test]

@@ -84,6 +84,19 @@ impl Stage {
         )
     }
 
+    /// Starts a peer that serves or calls.
+    pub fn service_peer(&self, options: &str) -> Peer {
+        let name = match self.stack {
+            Stack::FastDds => "fastdds-service",
+            Stack::Cyclone | Stack::Python => "cyclone-service",
+        };
+        let domain = self.domain;
+        Peer::start(
+            &self.program.with_file_name(name),
+            &format!("{options} --domain {domain} --timeout 120"),
+        )
+    }
+
     /// As [`Stage::peer`], a publisher that waits for us and for [`Peer::go`].
     pub fn waiting_publisher(&self, options: &str) -> Peer {
         self.peer(&format!("pub --wait-matched 1 --start stdin {options}"))

@@ -1,0 +1,41 @@
+//! `pteros service find`.
+
+use super::known::shown_services;
+use crate::interface::named::full_or_as_written;
+use crate::session::{DiscoveryFlags, Session};
+use crate::shared::Shared;
+use anyhow::Result;
+use clap::Args;
+
+/// Arguments of `service find`.
+#[derive(Debug, Args)]
+pub struct Find {
+    #[command(flatten)]
+    discovery: DiscoveryFlags,
+    /// Only print how many services there are
+    #[arg(short = 'c', long)]
+    count_services: bool,
+    /// Include hidden services
+    #[arg(long)]
+    include_hidden_services: bool,
+    /// Type to look for (e.g. example_interfaces/srv/AddTwoInts)
+    service_type: String,
+}
+
+impl Find {
+    /// Prints the services of the type, sorted. A type that nobody uses gives an
+    /// empty answer.
+    pub fn run(self, shared: &Shared) -> Result<()> {
+        let library = shared.library()?;
+        let full = |name: &str| full_or_as_written(&library, name);
+        let wanted = full(&self.service_type);
+        let session = Session::open(shared, None)?;
+        let graph = session.discover(&self.discovery);
+        let names: Vec<String> = shown_services(&graph, self.include_hidden_services)
+            .into_iter()
+            .filter(|service| service.types.iter().any(|name| full(name) == wanted))
+            .map(|service| service.name)
+            .collect();
+        Ok(shared.console.names(&names, self.count_services)?)
+    }
+}

@@ -1,0 +1,129 @@
+//! `pteros service`: a server in this process, the command in others.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a server at work while the command runs is a thread"
+)]
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use pteros::config::DiscoveryRange;
+use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoInts_Response};
+use pteros::prelude::*;
+use support::Domain;
+
+/// Serves sums until it is dropped.
+struct Adder {
+    stop: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Adder {
+    fn new(domain: &Domain) -> Self {
+        let context = Context::with_options(ContextOptions {
+            domain_id: Some(domain.id()),
+            discovery_range: Some(DiscoveryRange::Localhost),
+            ..ContextOptions::default()
+        });
+        let node = context.unwrap().node("adder").unwrap();
+        let service = node
+            .create_service::<AddTwoInts>("add_two_ints", |request| AddTwoInts_Response {
+                sum: request.a + request.b,
+            })
+            .unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let thread = std::thread::spawn(move || {
+            let _service = service;
+            while !node.spin_until(
+                || stopped.load(Ordering::Relaxed),
+                Duration::from_millis(50),
+            ) {}
+        });
+        Self {
+            stop,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Adder {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[test]
+fn services_are_listed_found_and_described() {
+    let domain = Domain::new();
+    let _adder = Adder::new(&domain);
+    let list = domain.run_until("service list -t", |a| !a.out.is_empty());
+    let line = "/add_two_ints [example_interfaces/srv/AddTwoInts]\n";
+    assert_eq!(list.ok(), line);
+    assert_eq!(domain.run("service list -c").ok(), "1\n");
+    let ty = domain.run("service type /add_two_ints").ok();
+    assert_eq!(ty, "example_interfaces/srv/AddTwoInts\n");
+    let found = domain
+        .run("service find example_interfaces/AddTwoInts")
+        .ok();
+    assert_eq!(found, "/add_two_ints\n");
+    let json = domain.run("service list --json").ok();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json[0]["types"][0], "example_interfaces/srv/AddTwoInts");
+}
+
+#[test]
+fn a_service_is_called_as_in_ros2() {
+    let domain = Domain::new();
+    let _adder = Adder::new(&domain);
+    let call = "service call /add_two_ints example_interfaces/srv/AddTwoInts";
+    assert_eq!(
+        domain
+            .run_with(call, "{a: 40, b: 2}")
+            .ok()
+            .replace("waiting for service to become available...\n", ""),
+        "requester: making request: example_interfaces.srv.AddTwoInts_Request(a=40, b=2)\n\n\
+         response:\nexample_interfaces.srv.AddTwoInts_Response(sum=42)\n\n"
+    );
+    let json = domain.run_with(&format!("{call} --json"), "{a: -1}").ok();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["response"]["sum"], -1);
+}
+
+#[test]
+fn a_call_that_cannot_be_answered_says_why() {
+    let domain = Domain::new();
+    let none = domain.run("service call /nobody std_srvs/srv/Trigger --timeout 0.1");
+    assert_eq!(none.code, Some(1));
+    assert!(
+        none.err
+            .contains("no server of type std_srvs/srv/Trigger is there"),
+        "{}",
+        none.err
+    );
+    let no_service = domain.run("service call /nobody std_msgs/msg/String");
+    assert!(
+        no_service.err.contains("which is no service"),
+        "{}",
+        no_service.err
+    );
+    let unknown = domain.run("service type /nobody");
+    assert!(
+        unknown.err.contains("unknown service '/nobody'"),
+        "{}",
+        unknown.err
+    );
+    let field = domain.run_with(
+        "service call /x example_interfaces/srv/AddTwoInts",
+        "{c: 1}",
+    );
+    assert!(field.err.contains('c'), "{}", field.err);
+    assert_eq!(field.code, Some(1));
+}
