@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use pteros_rtps::discovery::data::ParticipantData;
+use pteros_rtps::fault;
 use pteros_rtps::id::{GuidPrefix, VendorId};
 use pteros_rtps::locator::Locator;
 use pteros_rtps::time::{Duration, Instant};
@@ -185,7 +186,9 @@ impl Core {
                     peers.insert(peer, standing);
                 }
                 drop(peers);
-                self.participant.lock().set_link(peer, None);
+                if !fault!("end-of-link-ignored") {
+                    self.participant.lock().set_link(peer, None);
+                }
             }
             LinkEvent::Refused { peer, reason } => {
                 let mut peers = self.linking.peers.lock();

@@ -420,6 +420,10 @@ fn check_pair(
     }
     let heard = reader.heard.get(&writer.endpoint.guid());
     let heard = heard.map_or(&[][..], |h| &h.numbers[..]);
+    if requested.presentation.orders_group() {
+        // Judged with all its writers.
+        return None;
+    }
     if is_lossless(offered, requested) {
         let got: BTreeSet<i64> = heard.iter().copied().collect();
         let missing: Vec<u64> = (ours.since..=writer.written)

@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use pteros_rmw::EndpointSpec;
 use pteros_rmw::publisher_group::PublisherGroup;
-use pteros_rtps::qos::Presentation;
+use pteros_rtps::qos::{Durability, Presentation};
 use pteros_rtps::time::Duration;
 
-use crate::cast::{Cast, Home, ReaderRole, WriterRole, is_lossless};
+use crate::cast::{Cast, Home, ReaderRole, WriterRole, is_lossless, is_reliable};
 use crate::check::living_readers;
 use crate::world::World;
 
@@ -59,8 +59,8 @@ impl World {
         // What waits for its set counts for a deadline when it is seen.
         spec.qos.deadline = Duration::INFINITE;
         let mut script = self.script.lock();
-        if !is_writer && script.random.bool() {
-            spec.qos.presentation = drawn(&mut script.random);
+        if !is_writer && script.random.u8(0..4) > 0 {
+            spec.qos.presentation = drawn(&mut script.random, 2);
         }
         spec
     }
@@ -76,7 +76,7 @@ impl World {
             self.end_set(group);
             return known;
         }
-        let presentation = drawn(&mut self.script.lock().random);
+        let presentation = drawn(&mut self.script.lock().random, 1);
         let core = self.core(home.place)?;
         let engine = core.create_publisher_group(presentation);
         let mut cast = self.cast.lock();
@@ -177,18 +177,21 @@ impl World {
         let mut wrong = Vec::new();
         for (r, reader) in living_readers(&cast).filter(|(_, r)| r.holds_samples()) {
             wrong.extend(cast.check_whole(r, reader));
+            wrong.extend(cast.check_order(r, reader, self.plan.interrupts()));
         }
         cast.fail_all(wrong);
         self.note_failure(&cast);
     }
 }
 
-/// Sets for a topic or for a group, seen in order or not.
-fn drawn(random: &mut fastrand::Rng) -> Presentation {
+/// Sets for a group, in order, or less than that: each the more often, the higher
+/// `less` is.
+fn drawn(random: &mut fastrand::Rng, less: u8) -> Presentation {
+    let mut is_less = || random.u8(0..4) < less;
     Presentation {
-        access_scope: random.u8(TOPIC..=GROUP),
+        access_scope: if is_less() { TOPIC } else { GROUP },
         coherent: true,
-        ordered: random.bool(),
+        ordered: !is_less(),
     }
 }
 
@@ -295,6 +298,56 @@ impl Cast {
         let counted = reader.endpoint.counts().incomplete_sets;
         (missed > counted)
             .then(|| format!("I17 r{r}: {missed} sets were not seen, and {counted} counted"))
+    }
+}
+
+impl Cast {
+    /// I17: of what is of no set nothing is lost for the sake of order, unless a
+    /// writer could not be heard for longer than others wait for it.
+    fn check_order(&self, r: usize, reader: &ReaderRole, interrupted: bool) -> Option<String> {
+        let requested = &reader.endpoint.data.qos;
+        if !requested.presentation.orders_group() {
+            return None;
+        }
+        let mut missed = 0;
+        for (w, writer) in self.writers.iter().enumerate().filter(|(_, w)| !w.gone) {
+            let Some(bond) = writer.bonds.get(&reader.endpoint.data.guid) else {
+                continue;
+            };
+            let since = i64::try_from(bond.since).unwrap_or(i64::MAX);
+            let is_steady = reader.meets(writer, since) == Some(true);
+            if !is_steady || !is_lossless(&writer.endpoint.data.qos, requested) {
+                continue;
+            }
+            let heard = reader.heard.get(&writer.endpoint.guid());
+            let heard = heard.map_or(&[][..], |heard| &heard.numbers[..]);
+            let is_loose = |n: &u64| !writer.in_set.contains_key(n) && !writer.set_ends.contains(n);
+            let loose = (bond.since..=writer.written).filter(is_loose);
+            let loose = loose.filter_map(|n| i64::try_from(n).ok());
+            let is_missed = |n: &i64| reader.is_wanted(w, *n) && !heard.contains(n);
+            missed += loose.filter(is_missed).count() as u64;
+        }
+        let late = reader.endpoint.counts().late;
+        if late > 0 && !interrupted && self.is_told_in_time(reader) {
+            return Some(format!("I17 r{r}: {late} came too late"));
+        }
+        let excused = if interrupted { late } else { 0 };
+        (missed > excused).then(|| {
+            format!("I17 r{r}: never got {missed} that are of no set, {late} came too late")
+        })
+    }
+}
+
+impl Cast {
+    /// Whether all writers of a reader tell where they are, and nothing is old
+    /// when it comes.
+    fn is_told_in_time(&self, reader: &ReaderRole) -> bool {
+        let requested = &reader.endpoint.data.qos;
+        let mut writers = reader.bonds.iter().map(|(guid, bond)| {
+            let writer = self.by_guid.get(guid).map(|w| &self.writers[*w]);
+            bond.epochs == 1 && writer.is_some_and(|w| is_reliable(&w.endpoint.data.qos, requested))
+        });
+        requested.durability == Durability::Volatile && writers.all(|told| told)
     }
 }
 

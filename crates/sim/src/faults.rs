@@ -249,6 +249,32 @@ pub const BUGS: &[(&str, &str)] = &[
         "end-of-node-not-told",
         "a node that is gone stays in the graph",
     ),
+    // Links, filters, batches, coherent sets.
+    (
+        "end-of-link-ignored",
+        "a link that has ended is still sent by",
+    ),
+    ("filter-lets-all-pass", "content filters are not applied"),
+    (
+        "held-back-for-a-batch-for-ever",
+        "what a latency budget holds back is not sent when it is over",
+    ),
+    (
+        "set-seen-before-its-end",
+        "samples of a coherent set are handed on as they come",
+    ),
+    (
+        "hole-in-a-set-overlooked",
+        "a coherent set of which a sample is missing is handed on",
+    ),
+    (
+        "lost-part-of-a-set-overlooked",
+        "a set of which one writer's part is missing is handed on",
+    ),
+    (
+        "order-of-a-group-ignored",
+        "samples of a group are handed on as they come",
+    ),
 ];
 
 /// What may happen to correct code at any time: refused memory and limits

@@ -334,6 +334,10 @@ impl Plan {
         self.paced = random.u32(0..4) == 0;
         // How much of each instance fits a set is the engine's affair.
         self.coherent = random.u32(0..3) == 0 && !self.keyed;
+        if self.coherent {
+            // Several writers of a process shall meet the same readers.
+            self.topics = 1;
+        }
     }
 
     /// By when after healing readers that nobody lost have everything: three
@@ -347,6 +351,12 @@ impl Plan {
         };
         let backlog = self.fault_span / self.period.max(1);
         1_500 * MILLI + 200 * MILLI * (backlog * refusals).div_ceil(10_000)
+    }
+
+    /// Whether somebody may not be heard for seconds.
+    pub fn interrupts(&self) -> bool {
+        let faults = [Fault::Cut, Fault::Mtu, Fault::Deaf];
+        faults.iter().any(|fault| self.has(*fault))
     }
 
     fn leave_out_of_link(&mut self) {

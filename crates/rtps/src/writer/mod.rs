@@ -706,7 +706,7 @@ impl Writer {
             self.events
                 .push_or_drop_oldest(WriterEvent::LivelinessLost { total });
         }
-        if self.timers.take_due(TIMER_BATCH, now) {
+        if self.timers.take_due(TIMER_BATCH, now) && !fault!("held-back-for-a-batch-for-ever") {
             self.flush();
         }
         if self.timers.take_due(TIMER_LIFESPAN, now) && !fault!("lifespan-never-ends") {
