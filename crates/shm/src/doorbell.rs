@@ -55,7 +55,7 @@ mod bell {
     use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
     use std::sync::Arc;
 
-    use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
+    use rustix::event::EventfdFlags;
     use rustix::fs::OFlags;
     use rustix::io::Errno;
 
@@ -93,25 +93,28 @@ mod bell {
             }
         }
 
-        /// Rings. Never waits: whoever else holds the descriptor can make its
-        /// writing block, so it is asked first. A full counter (only a broken
-        /// peer fills it) is emptied, so that the next ring is heard again.
+        /// Rings. Does not wait: whoever else holds the descriptor can make it
+        /// block, which is looked at, and taken back, each time. A full counter
+        /// (only a broken peer fills it) is emptied, so that the next ring is
+        /// heard again.
         pub(crate) fn ring(&self) {
-            let mut asked = [PollFd::new(&self.0, PollFlags::OUT)];
-            let at_once = Timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            };
-            let ready = rustix::event::poll(&mut asked, Some(&at_once)) == Ok(1)
-                && asked[0].revents().contains(PollFlags::OUT);
-            if !ready {
-                asked[0] = PollFd::new(&self.0, PollFlags::IN);
-                if rustix::event::poll(&mut asked, Some(&at_once)) == Ok(1) {
-                    let _ = rustix::io::read(&self.0, &mut [0; 8]);
-                }
+            if let Ok(flags) = rustix::fs::fcntl_getfl(&self.0)
+                && !flags.contains(OFlags::NONBLOCK)
+            {
+                let _ = rustix::fs::fcntl_setfl(&self.0, flags | OFlags::NONBLOCK);
             }
             let one = 1_u64.to_ne_bytes();
-            while rustix::io::write(&self.0, &one) == Err(Errno::INTR) {}
+            loop {
+                match rustix::io::write(&self.0, &one) {
+                    Err(Errno::INTR) => {}
+                    Err(Errno::AGAIN) => {
+                        let _ = rustix::io::read(&self.0, &mut [0; 8]);
+                        let _ = rustix::io::write(&self.0, &one);
+                        break;
+                    }
+                    _ => break,
+                }
+            }
             crate::fault!("doorbell-rung");
         }
     }

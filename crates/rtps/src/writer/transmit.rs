@@ -21,8 +21,10 @@ use crate::wire::{Gap, Heartbeat};
 pub(super) struct Cursor {
     /// The next number to push.
     pub number: i64,
-    /// The next destination for it.
+    /// How many destinations have had it.
     pub group: usize,
+    /// How many there were at the first, or 0 before.
+    groups: usize,
     /// The next fragment for that destination, from 0.
     fragment: u32,
     /// Whether its heartbeat asks for acknowledgements; decided once.
@@ -36,9 +38,23 @@ impl Cursor {
         Self {
             number,
             group: 0,
+            groups: 0,
             fragment: 0,
             ask: None,
             batch: 0,
+        }
+    }
+
+    /// The next destination. Each change begins with another one, so that nobody
+    /// is always the last; who comes meanwhile is.
+    fn turn(&self) -> usize {
+        let first = usize::try_from(self.number).unwrap_or(0);
+        match first.checked_rem(self.groups) {
+            Some(first) if self.group < self.groups => {
+                let at = self.group.saturating_add(first);
+                at.checked_sub(self.groups).unwrap_or(at)
+            }
+            _ => self.group,
         }
     }
 
@@ -76,8 +92,11 @@ impl Writer {
                 None => self.decide_to_ask(now, number),
             };
             self.cursor.ask = Some(ask);
-            while self.cursor.group < self.groups.len() {
-                let at = self.cursor.group;
+            if !self.cursor.is_begun() {
+                self.cursor.groups = self.groups.len();
+            }
+            while self.cursor.group < self.groups.len().max(self.cursor.groups) {
+                let at = self.cursor.turn();
                 if left.is_over(out) {
                     return false;
                 }

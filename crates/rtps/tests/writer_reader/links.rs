@@ -384,3 +384,31 @@ fn beside_a_reader_by_socket_acknowledgements_are_asked_for_as_ever() {
     pair.run_ms(12);
     assert_eq!((pair.numbers(r), pair.numbers(far)), (vec![1], vec![1]));
 }
+
+#[test]
+fn no_reader_is_always_the_last_to_be_told() {
+    let mut pair = Pair::new();
+    let w = pair.writer(0, reliable());
+    for node in 1..=3 {
+        let r = pair.reader(node, reliable());
+        pair.join(w, r);
+        pair.run_ms(50);
+        pair.reroute(w, r, true);
+    }
+    let mut orders = Vec::new();
+    for _ in 0..3 {
+        let now = pair.now();
+        let machine = &mut pair.writers[w.0].machine;
+        let change = NewChange {
+            payload: Bytes::from(image(40)),
+            ..NewChange::default()
+        };
+        machine.write(now, change).unwrap();
+        let mut out = Outbox::new();
+        assert!(!machine.poll_transmit(now, &mut out));
+        let links = out.iter().filter_map(|datagram| datagram.to[0].to_link());
+        orders.push(links.collect::<Vec<_>>());
+    }
+    orders.sort();
+    assert_eq!(orders, [[1, 2, 3], [2, 3, 1], [3, 1, 2]]);
+}

@@ -325,14 +325,16 @@ impl Run<'_> {
         let (begin, before) = (Instant::now(), sum()?);
         std::thread::sleep(Duration::from_millis(rest));
         let (seconds, after) = (begin.elapsed().as_secs_f64(), sum()?);
-        let (mut pss, mut threads) = (0, 0);
+        let (mut pss, mut private, mut threads) = (0, 0, 0);
         for process in crowd {
             let memory = proc::memory(process.id())?;
             pss += memory.pss_kb;
+            private += memory.pss_anonymous_kb;
             threads += memory.threads;
         }
         let mut figures = vec![
             ("PSS kB", pss as f64),
+            ("private kB", private as f64),
             ("threads", threads as f64),
             ("cpu ms/s", (after.0 - before.0) / seconds),
             ("wakes/s", (after.1 - before.1) / seconds),
