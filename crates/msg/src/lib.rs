@@ -3,6 +3,7 @@
 //! - [`message`]: the traits that generated types implement
 //! - [`cdr`]: the bytes on the wire, XCDR1 and XCDR2
 //! - [`plain`]: slices of numbers as bytes; the only `unsafe` here
+//! - [`view`]: messages read where they lie, without copying what is large
 //! - [`describe`]: what a type is made of, as `type_description_interfaces` says
 //! - [`schema`]: `.msg`, `.srv` and `.action` files
 //! - [`library`]: a set of definitions and all types that follow from them
@@ -63,8 +64,10 @@ pub mod message;
 pub mod plain;
 pub mod schema;
 pub mod typeobject;
+pub mod view;
 
 pub use cdr::{Representation, from_payload, to_payload};
 pub use describe::Extensibility;
 pub use key::{KeyHash, KeyReader};
 pub use message::{Action, BoundError, Decode, Encode, Message, Service, WString};
+pub use view::Viewable;

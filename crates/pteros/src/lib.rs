@@ -34,6 +34,7 @@ mod event;
 pub mod executor;
 mod graph;
 mod instance;
+mod loan;
 pub mod log;
 mod node;
 mod payload;
@@ -47,6 +48,7 @@ mod stored;
 mod subscription;
 mod subscription_group;
 mod timer;
+mod view;
 
 pub use pteros_interfaces as interfaces;
 pub use pteros_msg as msg;
@@ -77,6 +79,7 @@ pub use graph::{
     EndpointInfo, EndpointKind, Graph, NodeInfo, PairReport, TopicInfo, TypeNotTold, Verdict,
 };
 pub use instance::{Change, InstanceEnd};
+pub use loan::Loan;
 pub use node::{Node, NodeOptions};
 pub use pteros_rmw::instance::{InstanceInfo, InstanceState, KeyHash, ViewState};
 pub use publisher::{Publisher, PublisherOptions};
@@ -91,11 +94,17 @@ pub use set_qos::SetQosError;
 pub use subscription::{Subscription, SubscriptionOptions};
 pub use subscription_group::{Access, GroupChange, SubscriptionGroup};
 pub use timer::Timer;
+pub use view::{InPlace, View};
 
 /// The README's program compiles.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// The example of docs/copies.md runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/copies.md")]
+struct Copies;
 
 /// What a program usually needs.
 pub mod prelude {

@@ -385,9 +385,18 @@ impl Node {
         topic: &str,
         options: SubscriptionOptions<T>,
     ) -> Result<Subscription<T>, CreateError> {
-        let wants = Wants::Type(std::any::TypeId::of::<T>());
-        let decoders = (typed_decoder(), typed_key_decoder());
-        self.subscription(topic, TypeFacts::of::<T>(), wants, decoders, options)
+        self.typed_subscription::<T, T>(topic, (typed_decoder(), typed_key_decoder()), options)
+    }
+
+    /// A subscription to messages of type `M`, handed over as `T`.
+    pub(crate) fn typed_subscription<M: Message, T: Send + 'static>(
+        &self,
+        topic: &str,
+        decoders: (Decoder<T>, KeyDecoder<T>),
+        options: SubscriptionOptions<T>,
+    ) -> Result<Subscription<T>, CreateError> {
+        let wants = Wants::Type(std::any::TypeId::of::<M>());
+        self.subscription(topic, TypeFacts::of::<M>(), wants, decoders, options)
     }
 
     /// A subscription whose type is known at run time.

@@ -29,8 +29,12 @@ use crate::sample::{Sample, SampleInfo};
 use crate::set_qos::{GroupPolicies, InForce, SetQosError};
 use crate::subscription_group::{GroupCore, Member};
 
-/// What is called for each message and each end of an instance.
-pub(crate) type Callback<T> = Box<dyn FnMut(Change<T>) + Send>;
+/// What is called for each message and each end of an instance. A view's may
+/// find that the message is not of its type.
+pub(crate) type Callback<T> = Box<dyn FnMut(Change<T>) -> Result<(), Unreadable> + Send>;
+
+/// A message that is not of its type, and why.
+pub(crate) type Unreadable = Box<(SampleInfo, DecodeError)>;
 
 /// Turns what arrived into a message.
 pub(crate) type Decoder<T> = Box<dyn Fn(Body) -> Result<Decoded<T>, DecodeError> + Send + Sync>;
@@ -92,8 +96,11 @@ impl<T> SubscriptionOptions<T> {
     /// In place of [`SubscriptionOptions::callback`]: calls `callback` for each
     /// message and, where the type has a key, for the end of each instance, in
     /// order. Of several ends of one instance that wait the last is told.
-    pub fn on_change(mut self, callback: impl FnMut(Change<T>) + Send + 'static) -> Self {
-        self.callback = Some(Box::new(callback));
+    pub fn on_change(mut self, mut callback: impl FnMut(Change<T>) + Send + 'static) -> Self {
+        self.callback = Some(Box::new(move |change| {
+            callback(change);
+            Ok(())
+        }));
         self
     }
 
@@ -405,6 +412,12 @@ impl<T: 'static> SubscriptionCore<T> {
         taken
     }
 
+    fn note_unreadable(&self, outcome: Result<(), Unreadable>) {
+        if let Err(unreadable) = outcome {
+            self.note_undecodable(&unreadable.0, &unreadable.1);
+        }
+    }
+
     /// Told once per subscription: a stranger's type will not mend itself.
     fn note_undecodable(&self, info: &SampleInfo, error: &DecodeError) {
         if self.undecodable.fetch_add(1, Ordering::Relaxed) == 0 {
@@ -430,7 +443,7 @@ impl<T: 'static> Task for SubscriptionCore<T> {
             return;
         };
         if let Some(change) = self.take_change() {
-            callback(change);
+            self.note_unreadable(callback(change));
         }
         drop(callback);
         if self.endpoint.has_samples() {
@@ -452,7 +465,7 @@ impl<T: Send + 'static> Member for SubscriptionCore<T> {
         // Its group runs one callback at a time.
         let callback = self.callback.as_ref().and_then(Mutex::try_lock);
         if let (Some(mut callback), Some(change)) = (callback, self.decode(item)) {
-            callback(change);
+            self.note_unreadable(callback(change));
         }
     }
 }

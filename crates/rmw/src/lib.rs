@@ -28,6 +28,7 @@ mod helper;
 pub mod instance;
 mod intake;
 mod latch;
+mod lending;
 pub mod limits;
 mod linking;
 pub mod links;

@@ -9,7 +9,7 @@ use pteros_rtps::history::ChangeKind;
 use pteros_rtps::id::Guid;
 use pteros_rtps::mark::Mark;
 use pteros_rtps::outbox::Outbox;
-use pteros_rtps::qos::{History, Liveliness, Reliability};
+use pteros_rtps::qos::{History, Liveliness};
 use pteros_rtps::time::{Duration, Instant, Timestamp};
 use pteros_rtps::writer::NewChange;
 
@@ -17,7 +17,6 @@ use crate::core::Core;
 use crate::deadline::Machine;
 use crate::error::PublishError;
 use crate::instance::Keyed;
-use crate::links::{CHUNK_MIN_BYTES, Exhausted};
 use crate::local::has_manual_lease;
 use crate::publisher_group::Turn;
 use crate::sample::{Body, Path, SampleMeta};
@@ -174,7 +173,11 @@ impl Core {
                 max: writer.sample_bytes_max,
             });
         }
-        self.offer_memory(writer, message, bytes, patience)?;
+        if message.wants_memory()
+            && let Some(memory) = self.shared_chunk(writer, bytes, patience)?
+        {
+            message.offer_memory(memory);
+        }
         let draft = (source, keyed, bytes);
         if writer.data.qos.history == History::KeepAll {
             return self.publish_when_accepted(writer, message, draft, patience);
@@ -190,52 +193,6 @@ impl Core {
             state = writer.state.lock();
         }
         Ok(self.put(now, writer, message, (state, turn), draft))
-    }
-
-    /// Where readers are linked, a payload of some size is written into memory
-    /// that they can read. When there is none, a reliable writer waits; for a
-    /// best-effort one the links will refuse the message.
-    fn offer_memory(
-        &self,
-        writer: &WriterEndpoint,
-        message: &mut dyn Outgoing,
-        bytes: usize,
-        patience: Duration,
-    ) -> Result<(), PublishError> {
-        if writer.linked_count() == 0 || bytes <= CHUNK_MIN_BYTES {
-            return Ok(());
-        }
-        let Some(links) = self.linking.get() else {
-            return Ok(());
-        };
-        let mut found = links.chunk(bytes);
-        let is_reliable = writer.data.qos.reliability == Reliability::Reliable;
-        let start = self.env.now();
-        if is_reliable && matches!(found, Err(Exhausted::Full { .. } | Exhausted::System(_))) {
-            // What has arrived and was not acknowledged yet holds memory.
-            self.hurry(writer);
-            self.wait_until(start.after(patience), || {
-                found = links.chunk(bytes);
-                // Nobody linked is left: then no memory is needed either.
-                found.is_ok() || writer.linked_count() == 0
-            });
-        }
-        match found {
-            Ok(memory) => message.offer_memory(memory),
-            Err(reason) if is_reliable && writer.linked_count() > 0 => {
-                if self.is_shut_down() {
-                    return Err(PublishError::ShutDown);
-                }
-                let waited = self.env.now().since(start).as_nanos() / 1_000_000;
-                return Err(PublishError::NoSharedMemory {
-                    topic: writer.data.topic.clone(),
-                    reason,
-                    waited_ms: u64::try_from(waited).unwrap_or(0),
-                });
-            }
-            Err(_) => {}
-        }
-        Ok(())
     }
 
     fn publish_when_accepted(

@@ -45,6 +45,12 @@ pub trait Outgoing {
     /// The message as CDR with its encapsulation header.
     fn serialized(&mut self) -> Bytes;
 
+    /// Whether memory of [`Outgoing::offer_memory`] is of use: not to what lies
+    /// in such memory already.
+    fn wants_memory(&self) -> bool {
+        true
+    }
+
     /// Memory to write the CDR into, should it be asked for: of just its size,
     /// and shared with readers of other processes. What makes no use of it is
     /// copied for them.

@@ -18,6 +18,7 @@ use host::{Ends, Options, Stack, Traffic, crowd_ends, now_ns};
 use pteros::interfaces::std_msgs::msg::{Empty, UInt8MultiArray as Payload};
 use pteros::prelude::*;
 use pteros::qos::HistoryPolicy;
+use pteros::{InPlace, Path, View};
 
 /// `--wait poll`: for so long the executor polls before it sleeps.
 const POLLED: Duration = Duration::from_millis(1);
@@ -33,10 +34,18 @@ struct Pteros {
     asker: Option<Asker>,
     executor: SingleThreadedExecutor,
     publisher: Option<Publisher<Payload>>,
-    subscription: Option<Subscription<Payload>>,
+    subscription: Option<Heard>,
+    /// Messages are written into memory that the stack lends, and read there.
+    loan: bool,
     message: Arc<Mutex<Payload>>,
     /// Nodes and endpoints that only exist.
     _crowd: Vec<(Node, Publisher<Payload>, Subscription<Payload>)>,
+}
+
+/// The subscription, for as long as it is wanted.
+enum Heard {
+    Copied(Subscription<Payload>),
+    InPlace(Subscription<InPlace<Payload>>),
 }
 
 /// Whoever is asked by a message publishes in its callback, and hands its own
@@ -94,6 +103,7 @@ impl Pteros {
             executor: SingleThreadedExecutor::new(context),
             publisher: None,
             subscription: None,
+            loan: options.loan,
             message: Arc::new(Mutex::new(Payload {
                 data: (0..options.size).map(|i| (i * 31) as u8).collect(),
                 ..Payload::default()
@@ -114,22 +124,32 @@ fn qos(options: &Options) -> QosProfile {
     }
 }
 
-/// Copies what is shown: the publisher keeps its message.
+/// Publishes what is shown: copies it, for the publisher keeps its message, or
+/// writes it into a loan. As in the other stacks' programs a loan holds between
+/// its ends what was there before.
 fn show(
     publisher: &Publisher<Payload>,
     message: &Mutex<Payload>,
+    loan: bool,
     traffic: &Traffic,
 ) -> Result<(), String> {
     let mut message = message.lock().unwrap_or_else(PoisonError::into_inner);
-    traffic.fill(&mut message.data);
-    publisher.publish(&message).map_err(|e| e.to_string())
+    let published = if loan {
+        let count = message.data.len();
+        let loan = publisher.loan_sequence(&mut message, |m| &mut m.data, count);
+        loan.and_then(|mut loan| {
+            traffic.fill(&mut loan);
+            publisher.publish_loaned(loan)
+        })
+    } else {
+        traffic.fill(&mut message.data);
+        publisher.publish(&message)
+    };
+    published.map_err(|e| e.to_string())
 }
 
 impl Stack for Pteros {
     fn open(options: &Options, ends: &Ends, traffic: &Arc<Traffic>) -> Result<Self, String> {
-        if options.loan {
-            return Err("unsupported: Pteros has no loaned messages yet".into());
-        }
         let context = Self::context(options)?;
         let node = context.node("host_peer").map_err(|e| e.to_string())?;
         let mut this = Self::with(&context, options, traffic);
@@ -143,17 +163,26 @@ impl Stack for Pteros {
         }
         if let Some(topic) = &ends.input {
             let (traffic, message) = (traffic.clone(), this.message.clone());
-            let publisher = this.publisher.clone();
-            let callback = move |sample: Sample<Payload>| {
-                let answer = traffic.hear(&sample.data, sample.info().path.name());
+            let (publisher, loan) = (this.publisher.clone(), options.loan);
+            let hear = move |data: &[u8], path: Path| {
+                let answer = traffic.hear(data, path.name());
                 if let (true, Some(publisher)) = (answer, &publisher)
-                    && let Err(error) = show(publisher, &message, &traffic)
+                    && let Err(error) = show(publisher, &message, loan, &traffic)
                 {
                     eprintln!("{error}");
                 }
             };
-            let subscription = node.create_subscription::<Payload>(topic, qos(options), callback);
-            this.subscription = Some(subscription.map_err(|e| e.to_string())?);
+            let qos = qos(options);
+            let made = if loan {
+                let callback = move |m: View<'_, Payload>| hear(&m.data, m.info().path);
+                let views = node.create_view_subscription(topic, qos, callback);
+                views.map(Heard::InPlace)
+            } else {
+                let callback = move |m: Sample<Payload>| hear(&m.data, m.info().path);
+                let copies = node.create_subscription(topic, qos, callback);
+                copies.map(Heard::Copied)
+            };
+            this.subscription = Some(made.map_err(|e| e.to_string())?);
         }
         this.executor.add_node(&node);
         Ok(this)
@@ -168,7 +197,7 @@ impl Stack for Pteros {
                 .ask
                 .publish_owned(Empty::default())
                 .map_err(|e| e.to_string()),
-            None => show(publisher, &self.message, &self.traffic),
+            None => show(publisher, &self.message, self.loan, &self.traffic),
         }
     }
 
@@ -178,9 +207,10 @@ impl Stack for Pteros {
         publisher
             .as_ref()
             .is_none_or(|p| p.wait_for_matched(readers, left()))
-            && subscription
-                .as_ref()
-                .is_none_or(|s| s.wait_for_matched(writers, left()))
+            && subscription.as_ref().is_none_or(|heard| match heard {
+                Heard::Copied(s) => s.wait_for_matched(writers, left()),
+                Heard::InPlace(s) => s.wait_for_matched(writers, left()),
+            })
     }
 
     fn run(&mut self, until: u64) {

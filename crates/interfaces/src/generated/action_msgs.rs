@@ -7,6 +7,7 @@
 pub mod msg {
     /// action_msgs/msg/GoalInfo
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct GoalInfo {
         /// `unique_identifier_msgs/UUID`
         pub goal_id: super::super::unique_identifier_msgs::msg::UUID,
@@ -45,6 +46,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("action_msgs/msg/GoalInfo"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(GoalInfo { goal_id: super::super::unique_identifier_msgs::msg::UUID, stamp: super::super::builtin_interfaces::msg::Time });
+
+    impl ::pteros_msg::Viewable for GoalInfo {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -108,6 +125,20 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for GoalStatus {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
+        }
+    }
+
     /// action_msgs/msg/GoalStatusArray
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct GoalStatusArray {
@@ -147,6 +178,36 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for GoalStatusArray {
+        type View<'a> = view::GoalStatusArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::GoalStatusArray {
+                status_list: ::pteros_msg::view::Cow::Owned(input.sequence_with(1, usize::MAX, ::pteros_msg::Decode::decode)?),
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::GoalStatusArray {
+                status_list: ::pteros_msg::view::Cow::Borrowed(&self.status_list[..]),
+            }
+        }
+    }
+
+    /// Messages of `action_msgs` read where they lie.
+    pub mod view {
+        /// `action_msgs/msg/GoalStatusArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct GoalStatusArray<'a> {
+            /// `action_msgs/GoalStatus[]`
+            pub status_list: ::pteros_msg::view::Cow<'a, [super::GoalStatus]>,
+        }
+    }
 }
 
 /// Services of `action_msgs`.

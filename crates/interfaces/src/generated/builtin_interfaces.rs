@@ -7,6 +7,7 @@
 pub mod msg {
     /// builtin_interfaces/msg/Duration
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct Duration {
         /// `int32`
         pub sec: i32,
@@ -48,8 +49,25 @@ pub mod msg {
         }
     }
 
+    ::pteros_msg::fixed_layout!(Duration { sec: i32, nanosec: u32 });
+
+    impl ::pteros_msg::Viewable for Duration {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
+        }
+    }
+
     /// builtin_interfaces/msg/Time
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct Time {
         /// `int32`
         pub sec: i32,
@@ -88,6 +106,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("builtin_interfaces/msg/Time"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(Time { sec: i32, nanosec: u32 });
+
+    impl ::pteros_msg::Viewable for Time {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 

@@ -48,6 +48,29 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for DiagnosticArray {
+        type View<'a> = view::DiagnosticArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::DiagnosticArray {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                status: input.sequence_with(1, usize::MAX, <DiagnosticStatus as ::pteros_msg::Viewable>::view)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::DiagnosticArray {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                status: self.status.iter().map(::pteros_msg::Viewable::as_view).collect(),
+            }
+        }
+    }
+
     /// diagnostic_msgs/msg/DiagnosticStatus
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct DiagnosticStatus {
@@ -114,6 +137,35 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for DiagnosticStatus {
+        type View<'a> = view::DiagnosticStatus<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::DiagnosticStatus {
+                level: input.u8()?,
+                name: input.str_view(usize::MAX)?,
+                message: input.str_view(usize::MAX)?,
+                hardware_id: input.str_view(usize::MAX)?,
+                values: input.sequence_with(1, usize::MAX, <KeyValue as ::pteros_msg::Viewable>::view)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::DiagnosticStatus {
+                level: self.level,
+                name: self.name.as_str().into(),
+                message: self.message.as_str().into(),
+                hardware_id: self.hardware_id.as_str().into(),
+                values: self.values.iter().map(::pteros_msg::Viewable::as_view).collect(),
+            }
+        }
+    }
+
     /// diagnostic_msgs/msg/KeyValue
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct KeyValue {
@@ -157,6 +209,64 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for KeyValue {
+        type View<'a> = view::KeyValue<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::KeyValue {
+                key: input.str_view(usize::MAX)?,
+                value: input.str_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::KeyValue {
+                key: self.key.as_str().into(),
+                value: self.value.as_str().into(),
+            }
+        }
+    }
+
+    /// Messages of `diagnostic_msgs` read where they lie.
+    pub mod view {
+        /// `diagnostic_msgs/msg/DiagnosticArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct DiagnosticArray<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `diagnostic_msgs/DiagnosticStatus[]`
+            pub status: ::std::vec::Vec<<super::DiagnosticStatus as ::pteros_msg::Viewable>::View<'a>>,
+        }
+
+        /// `diagnostic_msgs/msg/DiagnosticStatus` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct DiagnosticStatus<'a> {
+            /// `byte`
+            pub level: u8,
+            /// `string`
+            pub name: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub message: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub hardware_id: ::pteros_msg::view::Str<'a>,
+            /// `diagnostic_msgs/KeyValue[]`
+            pub values: ::std::vec::Vec<<super::KeyValue as ::pteros_msg::Viewable>::View<'a>>,
+        }
+
+        /// `diagnostic_msgs/msg/KeyValue` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct KeyValue<'a> {
+            /// `string`
+            pub key: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub value: ::pteros_msg::view::Str<'a>,
+        }
+    }
 }
 
 /// Services of `diagnostic_msgs`.

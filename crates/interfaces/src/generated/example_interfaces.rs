@@ -44,8 +44,23 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Bool {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
+        }
+    }
+
     /// example_interfaces/msg/Byte
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct Byte {
         /// `byte`
         pub data: u8,
@@ -80,6 +95,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("example_interfaces/msg/Byte"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(Byte { data: u8 });
+
+    impl ::pteros_msg::Viewable for Byte {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -126,8 +157,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for ByteMultiArray {
+        type View<'a> = view::ByteMultiArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::ByteMultiArray {
+                layout: <MultiArrayLayout as ::pteros_msg::Viewable>::view(input)?,
+                data: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::ByteMultiArray {
+                layout: ::pteros_msg::Viewable::as_view(&self.layout),
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+            }
+        }
+    }
+
     /// example_interfaces/msg/Char
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct Char {
         /// `char`
         pub data: u8,
@@ -162,6 +217,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("example_interfaces/msg/Char"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(Char { data: u8 });
+
+    impl ::pteros_msg::Viewable for Char {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -200,8 +271,23 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Empty {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
+        }
+    }
+
     /// example_interfaces/msg/Float32
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    #[repr(C)]
     pub struct Float32 {
         /// `float32`
         pub data: f32,
@@ -236,6 +322,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("example_interfaces/msg/Float32"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(Float32 { data: f32 });
+
+    impl ::pteros_msg::Viewable for Float32 {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -282,8 +384,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Float32MultiArray {
+        type View<'a> = view::Float32MultiArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Float32MultiArray {
+                layout: <MultiArrayLayout as ::pteros_msg::Viewable>::view(input)?,
+                data: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Float32MultiArray {
+                layout: ::pteros_msg::Viewable::as_view(&self.layout),
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+            }
+        }
+    }
+
     /// example_interfaces/msg/Float64
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    #[repr(C)]
     pub struct Float64 {
         /// `float64`
         pub data: f64,
@@ -318,6 +444,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("example_interfaces/msg/Float64"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(Float64 { data: f64 });
+
+    impl ::pteros_msg::Viewable for Float64 {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -364,8 +506,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Float64MultiArray {
+        type View<'a> = view::Float64MultiArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Float64MultiArray {
+                layout: <MultiArrayLayout as ::pteros_msg::Viewable>::view(input)?,
+                data: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Float64MultiArray {
+                layout: ::pteros_msg::Viewable::as_view(&self.layout),
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+            }
+        }
+    }
+
     /// example_interfaces/msg/Int16
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct Int16 {
         /// `int16`
         pub data: i16,
@@ -400,6 +566,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("example_interfaces/msg/Int16"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(Int16 { data: i16 });
+
+    impl ::pteros_msg::Viewable for Int16 {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -446,8 +628,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Int16MultiArray {
+        type View<'a> = view::Int16MultiArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Int16MultiArray {
+                layout: <MultiArrayLayout as ::pteros_msg::Viewable>::view(input)?,
+                data: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Int16MultiArray {
+                layout: ::pteros_msg::Viewable::as_view(&self.layout),
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+            }
+        }
+    }
+
     /// example_interfaces/msg/Int32
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct Int32 {
         /// `int32`
         pub data: i32,
@@ -482,6 +688,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("example_interfaces/msg/Int32"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(Int32 { data: i32 });
+
+    impl ::pteros_msg::Viewable for Int32 {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -528,8 +750,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Int32MultiArray {
+        type View<'a> = view::Int32MultiArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Int32MultiArray {
+                layout: <MultiArrayLayout as ::pteros_msg::Viewable>::view(input)?,
+                data: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Int32MultiArray {
+                layout: ::pteros_msg::Viewable::as_view(&self.layout),
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+            }
+        }
+    }
+
     /// example_interfaces/msg/Int64
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct Int64 {
         /// `int64`
         pub data: i64,
@@ -564,6 +810,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("example_interfaces/msg/Int64"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(Int64 { data: i64 });
+
+    impl ::pteros_msg::Viewable for Int64 {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -610,8 +872,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Int64MultiArray {
+        type View<'a> = view::Int64MultiArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Int64MultiArray {
+                layout: <MultiArrayLayout as ::pteros_msg::Viewable>::view(input)?,
+                data: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Int64MultiArray {
+                layout: ::pteros_msg::Viewable::as_view(&self.layout),
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+            }
+        }
+    }
+
     /// example_interfaces/msg/Int8
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct Int8 {
         /// `int8`
         pub data: i8,
@@ -646,6 +932,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("example_interfaces/msg/Int8"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(Int8 { data: i8 });
+
+    impl ::pteros_msg::Viewable for Int8 {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -689,6 +991,29 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("example_interfaces/msg/Int8MultiArray"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for Int8MultiArray {
+        type View<'a> = view::Int8MultiArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Int8MultiArray {
+                layout: <MultiArrayLayout as ::pteros_msg::Viewable>::view(input)?,
+                data: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Int8MultiArray {
+                layout: ::pteros_msg::Viewable::as_view(&self.layout),
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+            }
         }
     }
 
@@ -739,6 +1064,31 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for MultiArrayDimension {
+        type View<'a> = view::MultiArrayDimension<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::MultiArrayDimension {
+                label: input.str_view(usize::MAX)?,
+                size: input.u32()?,
+                stride: input.u32()?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::MultiArrayDimension {
+                label: self.label.as_str().into(),
+                size: self.size,
+                stride: self.stride,
+            }
+        }
+    }
+
     /// example_interfaces/msg/MultiArrayLayout
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct MultiArrayLayout {
@@ -782,6 +1132,29 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for MultiArrayLayout {
+        type View<'a> = view::MultiArrayLayout<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::MultiArrayLayout {
+                dim: input.sequence_with(1, usize::MAX, <MultiArrayDimension as ::pteros_msg::Viewable>::view)?,
+                data_offset: input.u32()?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::MultiArrayLayout {
+                dim: self.dim.iter().map(::pteros_msg::Viewable::as_view).collect(),
+                data_offset: self.data_offset,
+            }
+        }
+    }
+
     /// example_interfaces/msg/String
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct String {
@@ -821,8 +1194,30 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for String {
+        type View<'a> = view::String<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::String {
+                data: input.str_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::String {
+                data: self.data.as_str().into(),
+            }
+        }
+    }
+
     /// example_interfaces/msg/UInt16
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct UInt16 {
         /// `uint16`
         pub data: u16,
@@ -857,6 +1252,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("example_interfaces/msg/UInt16"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(UInt16 { data: u16 });
+
+    impl ::pteros_msg::Viewable for UInt16 {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -903,8 +1314,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for UInt16MultiArray {
+        type View<'a> = view::UInt16MultiArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::UInt16MultiArray {
+                layout: <MultiArrayLayout as ::pteros_msg::Viewable>::view(input)?,
+                data: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::UInt16MultiArray {
+                layout: ::pteros_msg::Viewable::as_view(&self.layout),
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+            }
+        }
+    }
+
     /// example_interfaces/msg/UInt32
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct UInt32 {
         /// `uint32`
         pub data: u32,
@@ -939,6 +1374,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("example_interfaces/msg/UInt32"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(UInt32 { data: u32 });
+
+    impl ::pteros_msg::Viewable for UInt32 {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -985,8 +1436,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for UInt32MultiArray {
+        type View<'a> = view::UInt32MultiArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::UInt32MultiArray {
+                layout: <MultiArrayLayout as ::pteros_msg::Viewable>::view(input)?,
+                data: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::UInt32MultiArray {
+                layout: ::pteros_msg::Viewable::as_view(&self.layout),
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+            }
+        }
+    }
+
     /// example_interfaces/msg/UInt64
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct UInt64 {
         /// `uint64`
         pub data: u64,
@@ -1021,6 +1496,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("example_interfaces/msg/UInt64"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(UInt64 { data: u64 });
+
+    impl ::pteros_msg::Viewable for UInt64 {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -1067,8 +1558,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for UInt64MultiArray {
+        type View<'a> = view::UInt64MultiArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::UInt64MultiArray {
+                layout: <MultiArrayLayout as ::pteros_msg::Viewable>::view(input)?,
+                data: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::UInt64MultiArray {
+                layout: ::pteros_msg::Viewable::as_view(&self.layout),
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+            }
+        }
+    }
+
     /// example_interfaces/msg/UInt8
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct UInt8 {
         /// `uint8`
         pub data: u8,
@@ -1103,6 +1618,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("example_interfaces/msg/UInt8"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(UInt8 { data: u8 });
+
+    impl ::pteros_msg::Viewable for UInt8 {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -1149,6 +1680,29 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for UInt8MultiArray {
+        type View<'a> = view::UInt8MultiArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::UInt8MultiArray {
+                layout: <MultiArrayLayout as ::pteros_msg::Viewable>::view(input)?,
+                data: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::UInt8MultiArray {
+                layout: ::pteros_msg::Viewable::as_view(&self.layout),
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+            }
+        }
+    }
+
     /// example_interfaces/msg/WString
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct WString {
@@ -1188,6 +1742,162 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for WString {
+        type View<'a> = view::WString<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::WString {
+                data: ::pteros_msg::view::Cow::Owned(input.wstring(usize::MAX)?),
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::WString {
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data),
+            }
+        }
+    }
+
+    /// Messages of `example_interfaces` read where they lie.
+    pub mod view {
+        /// `example_interfaces/msg/ByteMultiArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct ByteMultiArray<'a> {
+            /// `example_interfaces/MultiArrayLayout`
+            pub layout: <super::MultiArrayLayout as ::pteros_msg::Viewable>::View<'a>,
+            /// `byte[]`
+            pub data: ::pteros_msg::view::Cow<'a, [u8]>,
+        }
+
+        /// `example_interfaces/msg/Float32MultiArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Float32MultiArray<'a> {
+            /// `example_interfaces/MultiArrayLayout`
+            pub layout: <super::MultiArrayLayout as ::pteros_msg::Viewable>::View<'a>,
+            /// `float32[]`
+            pub data: ::pteros_msg::view::Cow<'a, [f32]>,
+        }
+
+        /// `example_interfaces/msg/Float64MultiArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Float64MultiArray<'a> {
+            /// `example_interfaces/MultiArrayLayout`
+            pub layout: <super::MultiArrayLayout as ::pteros_msg::Viewable>::View<'a>,
+            /// `float64[]`
+            pub data: ::pteros_msg::view::Cow<'a, [f64]>,
+        }
+
+        /// `example_interfaces/msg/Int16MultiArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Int16MultiArray<'a> {
+            /// `example_interfaces/MultiArrayLayout`
+            pub layout: <super::MultiArrayLayout as ::pteros_msg::Viewable>::View<'a>,
+            /// `int16[]`
+            pub data: ::pteros_msg::view::Cow<'a, [i16]>,
+        }
+
+        /// `example_interfaces/msg/Int32MultiArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Int32MultiArray<'a> {
+            /// `example_interfaces/MultiArrayLayout`
+            pub layout: <super::MultiArrayLayout as ::pteros_msg::Viewable>::View<'a>,
+            /// `int32[]`
+            pub data: ::pteros_msg::view::Cow<'a, [i32]>,
+        }
+
+        /// `example_interfaces/msg/Int64MultiArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Int64MultiArray<'a> {
+            /// `example_interfaces/MultiArrayLayout`
+            pub layout: <super::MultiArrayLayout as ::pteros_msg::Viewable>::View<'a>,
+            /// `int64[]`
+            pub data: ::pteros_msg::view::Cow<'a, [i64]>,
+        }
+
+        /// `example_interfaces/msg/Int8MultiArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Int8MultiArray<'a> {
+            /// `example_interfaces/MultiArrayLayout`
+            pub layout: <super::MultiArrayLayout as ::pteros_msg::Viewable>::View<'a>,
+            /// `int8[]`
+            pub data: ::pteros_msg::view::Cow<'a, [i8]>,
+        }
+
+        /// `example_interfaces/msg/MultiArrayDimension` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct MultiArrayDimension<'a> {
+            /// `string`
+            pub label: ::pteros_msg::view::Str<'a>,
+            /// `uint32`
+            pub size: u32,
+            /// `uint32`
+            pub stride: u32,
+        }
+
+        /// `example_interfaces/msg/MultiArrayLayout` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct MultiArrayLayout<'a> {
+            /// `example_interfaces/MultiArrayDimension[]`
+            pub dim: ::std::vec::Vec<<super::MultiArrayDimension as ::pteros_msg::Viewable>::View<'a>>,
+            /// `uint32`
+            pub data_offset: u32,
+        }
+
+        /// `example_interfaces/msg/String` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct String<'a> {
+            /// `string`
+            pub data: ::pteros_msg::view::Str<'a>,
+        }
+
+        /// `example_interfaces/msg/UInt16MultiArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct UInt16MultiArray<'a> {
+            /// `example_interfaces/MultiArrayLayout`
+            pub layout: <super::MultiArrayLayout as ::pteros_msg::Viewable>::View<'a>,
+            /// `uint16[]`
+            pub data: ::pteros_msg::view::Cow<'a, [u16]>,
+        }
+
+        /// `example_interfaces/msg/UInt32MultiArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct UInt32MultiArray<'a> {
+            /// `example_interfaces/MultiArrayLayout`
+            pub layout: <super::MultiArrayLayout as ::pteros_msg::Viewable>::View<'a>,
+            /// `uint32[]`
+            pub data: ::pteros_msg::view::Cow<'a, [u32]>,
+        }
+
+        /// `example_interfaces/msg/UInt64MultiArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct UInt64MultiArray<'a> {
+            /// `example_interfaces/MultiArrayLayout`
+            pub layout: <super::MultiArrayLayout as ::pteros_msg::Viewable>::View<'a>,
+            /// `uint64[]`
+            pub data: ::pteros_msg::view::Cow<'a, [u64]>,
+        }
+
+        /// `example_interfaces/msg/UInt8MultiArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct UInt8MultiArray<'a> {
+            /// `example_interfaces/MultiArrayLayout`
+            pub layout: <super::MultiArrayLayout as ::pteros_msg::Viewable>::View<'a>,
+            /// `uint8[]`
+            pub data: ::pteros_msg::view::Cow<'a, [u8]>,
+        }
+
+        /// `example_interfaces/msg/WString` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct WString<'a> {
+            /// `wstring`
+            pub data: ::pteros_msg::view::Cow<'a, ::pteros_msg::WString>,
+        }
+    }
 }
 
 /// Services of `example_interfaces`.

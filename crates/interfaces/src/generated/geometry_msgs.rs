@@ -7,6 +7,7 @@
 pub mod msg {
     /// geometry_msgs/msg/Accel
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    #[repr(C)]
     pub struct Accel {
         /// `geometry_msgs/Vector3`
         pub linear: Vector3,
@@ -45,6 +46,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("geometry_msgs/msg/Accel"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(Accel { linear: Vector3, angular: Vector3 });
+
+    impl ::pteros_msg::Viewable for Accel {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -91,8 +108,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for AccelStamped {
+        type View<'a> = view::AccelStamped<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::AccelStamped {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                accel: ::pteros_msg::Decode::decode(input)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::AccelStamped {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                accel: self.accel,
+            }
+        }
+    }
+
     /// geometry_msgs/msg/AccelWithCovariance
     #[derive(Clone, Copy, Debug, PartialEq)]
+    #[repr(C)]
     pub struct AccelWithCovariance {
         /// `geometry_msgs/Accel`
         pub accel: Accel,
@@ -143,6 +184,22 @@ pub mod msg {
         }
     }
 
+    ::pteros_msg::fixed_layout!(AccelWithCovariance { accel: Accel, covariance: [f64; 36] });
+
+    impl ::pteros_msg::Viewable for AccelWithCovariance {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
+        }
+    }
+
     /// geometry_msgs/msg/AccelWithCovarianceStamped
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct AccelWithCovarianceStamped {
@@ -186,8 +243,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for AccelWithCovarianceStamped {
+        type View<'a> = view::AccelWithCovarianceStamped<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::AccelWithCovarianceStamped {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                accel: ::pteros_msg::Decode::decode(input)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::AccelWithCovarianceStamped {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                accel: self.accel,
+            }
+        }
+    }
+
     /// geometry_msgs/msg/Inertia
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    #[repr(C)]
     pub struct Inertia {
         /// `float64`
         pub m: f64,
@@ -253,6 +334,22 @@ pub mod msg {
         }
     }
 
+    ::pteros_msg::fixed_layout!(Inertia { m: f64, com: Vector3, ixx: f64, ixy: f64, ixz: f64, iyy: f64, iyz: f64, izz: f64 });
+
+    impl ::pteros_msg::Viewable for Inertia {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
+        }
+    }
+
     /// geometry_msgs/msg/InertiaStamped
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct InertiaStamped {
@@ -296,8 +393,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for InertiaStamped {
+        type View<'a> = view::InertiaStamped<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::InertiaStamped {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                inertia: ::pteros_msg::Decode::decode(input)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::InertiaStamped {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                inertia: self.inertia,
+            }
+        }
+    }
+
     /// geometry_msgs/msg/Point
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    #[repr(C)]
     pub struct Point {
         /// `float64`
         pub x: f64,
@@ -343,8 +464,25 @@ pub mod msg {
         }
     }
 
+    ::pteros_msg::fixed_layout!(Point { x: f64, y: f64, z: f64 });
+
+    impl ::pteros_msg::Viewable for Point {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
+        }
+    }
+
     /// geometry_msgs/msg/Point32
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    #[repr(C)]
     pub struct Point32 {
         /// `float32`
         pub x: f32,
@@ -387,6 +525,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("geometry_msgs/msg/Point32"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(Point32 { x: f32, y: f32, z: f32 });
+
+    impl ::pteros_msg::Viewable for Point32 {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -433,6 +587,29 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for PointStamped {
+        type View<'a> = view::PointStamped<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::PointStamped {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                point: ::pteros_msg::Decode::decode(input)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::PointStamped {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                point: self.point,
+            }
+        }
+    }
+
     /// geometry_msgs/msg/Polygon
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Polygon {
@@ -469,6 +646,27 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("geometry_msgs/msg/Polygon"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for Polygon {
+        type View<'a> = view::Polygon<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Polygon {
+                points: input.fixed_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Polygon {
+                points: ::pteros_msg::view::Cow::Borrowed(&self.points[..]),
+            }
         }
     }
 
@@ -515,6 +713,29 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for PolygonInstance {
+        type View<'a> = view::PolygonInstance<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::PolygonInstance {
+                polygon: <Polygon as ::pteros_msg::Viewable>::view(input)?,
+                id: input.i64()?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::PolygonInstance {
+                polygon: ::pteros_msg::Viewable::as_view(&self.polygon),
+                id: self.id,
+            }
+        }
+    }
+
     /// geometry_msgs/msg/PolygonInstanceStamped
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct PolygonInstanceStamped {
@@ -555,6 +776,29 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("geometry_msgs/msg/PolygonInstanceStamped"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for PolygonInstanceStamped {
+        type View<'a> = view::PolygonInstanceStamped<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::PolygonInstanceStamped {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                polygon: <PolygonInstance as ::pteros_msg::Viewable>::view(input)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::PolygonInstanceStamped {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                polygon: ::pteros_msg::Viewable::as_view(&self.polygon),
+            }
         }
     }
 
@@ -601,8 +845,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for PolygonStamped {
+        type View<'a> = view::PolygonStamped<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::PolygonStamped {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                polygon: <Polygon as ::pteros_msg::Viewable>::view(input)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::PolygonStamped {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                polygon: ::pteros_msg::Viewable::as_view(&self.polygon),
+            }
+        }
+    }
+
     /// geometry_msgs/msg/Pose
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    #[repr(C)]
     pub struct Pose {
         /// `geometry_msgs/Point`
         pub position: Point,
@@ -644,8 +912,25 @@ pub mod msg {
         }
     }
 
+    ::pteros_msg::fixed_layout!(Pose { position: Point, orientation: Quaternion });
+
+    impl ::pteros_msg::Viewable for Pose {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
+        }
+    }
+
     /// geometry_msgs/msg/Pose2D
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    #[repr(C)]
     pub struct Pose2D {
         /// `float64`
         pub x: f64,
@@ -688,6 +973,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("geometry_msgs/msg/Pose2D"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(Pose2D { x: f64, y: f64, theta: f64 });
+
+    impl ::pteros_msg::Viewable for Pose2D {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -734,6 +1035,29 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for PoseArray {
+        type View<'a> = view::PoseArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::PoseArray {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                poses: input.fixed_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::PoseArray {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                poses: ::pteros_msg::view::Cow::Borrowed(&self.poses[..]),
+            }
+        }
+    }
+
     /// geometry_msgs/msg/PoseStamped
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct PoseStamped {
@@ -777,8 +1101,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for PoseStamped {
+        type View<'a> = view::PoseStamped<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::PoseStamped {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                pose: ::pteros_msg::Decode::decode(input)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::PoseStamped {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                pose: self.pose,
+            }
+        }
+    }
+
     /// geometry_msgs/msg/PoseWithCovariance
     #[derive(Clone, Copy, Debug, PartialEq)]
+    #[repr(C)]
     pub struct PoseWithCovariance {
         /// `geometry_msgs/Pose`
         pub pose: Pose,
@@ -829,6 +1177,22 @@ pub mod msg {
         }
     }
 
+    ::pteros_msg::fixed_layout!(PoseWithCovariance { pose: Pose, covariance: [f64; 36] });
+
+    impl ::pteros_msg::Viewable for PoseWithCovariance {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
+        }
+    }
+
     /// geometry_msgs/msg/PoseWithCovarianceStamped
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct PoseWithCovarianceStamped {
@@ -872,8 +1236,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for PoseWithCovarianceStamped {
+        type View<'a> = view::PoseWithCovarianceStamped<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::PoseWithCovarianceStamped {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                pose: ::pteros_msg::Decode::decode(input)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::PoseWithCovarianceStamped {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                pose: self.pose,
+            }
+        }
+    }
+
     /// geometry_msgs/msg/Quaternion
     #[derive(Clone, Copy, Debug, PartialEq)]
+    #[repr(C)]
     pub struct Quaternion {
         /// `float64`
         pub x: f64,
@@ -934,6 +1322,22 @@ pub mod msg {
         }
     }
 
+    ::pteros_msg::fixed_layout!(Quaternion { x: f64, y: f64, z: f64, w: f64 });
+
+    impl ::pteros_msg::Viewable for Quaternion {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
+        }
+    }
+
     /// geometry_msgs/msg/QuaternionStamped
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct QuaternionStamped {
@@ -977,8 +1381,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for QuaternionStamped {
+        type View<'a> = view::QuaternionStamped<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::QuaternionStamped {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                quaternion: ::pteros_msg::Decode::decode(input)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::QuaternionStamped {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                quaternion: self.quaternion,
+            }
+        }
+    }
+
     /// geometry_msgs/msg/Transform
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    #[repr(C)]
     pub struct Transform {
         /// `geometry_msgs/Vector3`
         pub translation: Vector3,
@@ -1017,6 +1445,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("geometry_msgs/msg/Transform"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(Transform { translation: Vector3, rotation: Quaternion });
+
+    impl ::pteros_msg::Viewable for Transform {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -1067,8 +1511,34 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for TransformStamped {
+        type View<'a> = view::TransformStamped<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::TransformStamped {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                child_frame_id: input.str_view(usize::MAX)?,
+                transform: ::pteros_msg::Decode::decode(input)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::TransformStamped {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                child_frame_id: self.child_frame_id.as_str().into(),
+                transform: self.transform,
+            }
+        }
+    }
+
     /// geometry_msgs/msg/Twist
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    #[repr(C)]
     pub struct Twist {
         /// `geometry_msgs/Vector3`
         pub linear: Vector3,
@@ -1107,6 +1577,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("geometry_msgs/msg/Twist"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(Twist { linear: Vector3, angular: Vector3 });
+
+    impl ::pteros_msg::Viewable for Twist {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -1153,8 +1639,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for TwistStamped {
+        type View<'a> = view::TwistStamped<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::TwistStamped {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                twist: ::pteros_msg::Decode::decode(input)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::TwistStamped {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                twist: self.twist,
+            }
+        }
+    }
+
     /// geometry_msgs/msg/TwistWithCovariance
     #[derive(Clone, Copy, Debug, PartialEq)]
+    #[repr(C)]
     pub struct TwistWithCovariance {
         /// `geometry_msgs/Twist`
         pub twist: Twist,
@@ -1205,6 +1715,22 @@ pub mod msg {
         }
     }
 
+    ::pteros_msg::fixed_layout!(TwistWithCovariance { twist: Twist, covariance: [f64; 36] });
+
+    impl ::pteros_msg::Viewable for TwistWithCovariance {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
+        }
+    }
+
     /// geometry_msgs/msg/TwistWithCovarianceStamped
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TwistWithCovarianceStamped {
@@ -1248,8 +1774,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for TwistWithCovarianceStamped {
+        type View<'a> = view::TwistWithCovarianceStamped<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::TwistWithCovarianceStamped {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                twist: ::pteros_msg::Decode::decode(input)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::TwistWithCovarianceStamped {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                twist: self.twist,
+            }
+        }
+    }
+
     /// geometry_msgs/msg/Vector3
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    #[repr(C)]
     pub struct Vector3 {
         /// `float64`
         pub x: f64,
@@ -1295,6 +1845,22 @@ pub mod msg {
         }
     }
 
+    ::pteros_msg::fixed_layout!(Vector3 { x: f64, y: f64, z: f64 });
+
+    impl ::pteros_msg::Viewable for Vector3 {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
+        }
+    }
+
     /// geometry_msgs/msg/Vector3Stamped
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Vector3Stamped {
@@ -1335,6 +1901,29 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("geometry_msgs/msg/Vector3Stamped"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for Vector3Stamped {
+        type View<'a> = view::Vector3Stamped<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Vector3Stamped {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                vector: ::pteros_msg::Decode::decode(input)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Vector3Stamped {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                vector: self.vector,
+            }
         }
     }
 
@@ -1389,8 +1978,36 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for VelocityStamped {
+        type View<'a> = view::VelocityStamped<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::VelocityStamped {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                body_frame_id: input.str_view(usize::MAX)?,
+                reference_frame_id: input.str_view(usize::MAX)?,
+                velocity: ::pteros_msg::Decode::decode(input)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::VelocityStamped {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                body_frame_id: self.body_frame_id.as_str().into(),
+                reference_frame_id: self.reference_frame_id.as_str().into(),
+                velocity: self.velocity,
+            }
+        }
+    }
+
     /// geometry_msgs/msg/Wrench
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    #[repr(C)]
     pub struct Wrench {
         /// `geometry_msgs/Vector3`
         pub force: Vector3,
@@ -1429,6 +2046,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("geometry_msgs/msg/Wrench"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(Wrench { force: Vector3, torque: Vector3 });
+
+    impl ::pteros_msg::Viewable for Wrench {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -1475,4 +2108,195 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for WrenchStamped {
+        type View<'a> = view::WrenchStamped<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::WrenchStamped {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                wrench: ::pteros_msg::Decode::decode(input)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::WrenchStamped {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                wrench: self.wrench,
+            }
+        }
+    }
+
+    /// Messages of `geometry_msgs` read where they lie.
+    pub mod view {
+        /// `geometry_msgs/msg/AccelStamped` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct AccelStamped<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `geometry_msgs/Accel`
+            pub accel: super::Accel,
+        }
+
+        /// `geometry_msgs/msg/AccelWithCovarianceStamped` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct AccelWithCovarianceStamped<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `geometry_msgs/AccelWithCovariance`
+            pub accel: super::AccelWithCovariance,
+        }
+
+        /// `geometry_msgs/msg/InertiaStamped` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct InertiaStamped<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `geometry_msgs/Inertia`
+            pub inertia: super::Inertia,
+        }
+
+        /// `geometry_msgs/msg/PointStamped` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct PointStamped<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `geometry_msgs/Point`
+            pub point: super::Point,
+        }
+
+        /// `geometry_msgs/msg/Polygon` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Polygon<'a> {
+            /// `geometry_msgs/Point32[]`
+            pub points: ::pteros_msg::view::Cow<'a, [super::Point32]>,
+        }
+
+        /// `geometry_msgs/msg/PolygonInstance` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct PolygonInstance<'a> {
+            /// `geometry_msgs/Polygon`
+            pub polygon: <super::Polygon as ::pteros_msg::Viewable>::View<'a>,
+            /// `int64`
+            pub id: i64,
+        }
+
+        /// `geometry_msgs/msg/PolygonInstanceStamped` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct PolygonInstanceStamped<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `geometry_msgs/PolygonInstance`
+            pub polygon: <super::PolygonInstance as ::pteros_msg::Viewable>::View<'a>,
+        }
+
+        /// `geometry_msgs/msg/PolygonStamped` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct PolygonStamped<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `geometry_msgs/Polygon`
+            pub polygon: <super::Polygon as ::pteros_msg::Viewable>::View<'a>,
+        }
+
+        /// `geometry_msgs/msg/PoseArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct PoseArray<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `geometry_msgs/Pose[]`
+            pub poses: ::pteros_msg::view::Cow<'a, [super::Pose]>,
+        }
+
+        /// `geometry_msgs/msg/PoseStamped` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct PoseStamped<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `geometry_msgs/Pose`
+            pub pose: super::Pose,
+        }
+
+        /// `geometry_msgs/msg/PoseWithCovarianceStamped` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct PoseWithCovarianceStamped<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `geometry_msgs/PoseWithCovariance`
+            pub pose: super::PoseWithCovariance,
+        }
+
+        /// `geometry_msgs/msg/QuaternionStamped` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct QuaternionStamped<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `geometry_msgs/Quaternion`
+            pub quaternion: super::Quaternion,
+        }
+
+        /// `geometry_msgs/msg/TransformStamped` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct TransformStamped<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `string`
+            pub child_frame_id: ::pteros_msg::view::Str<'a>,
+            /// `geometry_msgs/Transform`
+            pub transform: super::Transform,
+        }
+
+        /// `geometry_msgs/msg/TwistStamped` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct TwistStamped<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `geometry_msgs/Twist`
+            pub twist: super::Twist,
+        }
+
+        /// `geometry_msgs/msg/TwistWithCovarianceStamped` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct TwistWithCovarianceStamped<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `geometry_msgs/TwistWithCovariance`
+            pub twist: super::TwistWithCovariance,
+        }
+
+        /// `geometry_msgs/msg/Vector3Stamped` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Vector3Stamped<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `geometry_msgs/Vector3`
+            pub vector: super::Vector3,
+        }
+
+        /// `geometry_msgs/msg/VelocityStamped` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct VelocityStamped<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `string`
+            pub body_frame_id: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub reference_frame_id: ::pteros_msg::view::Str<'a>,
+            /// `geometry_msgs/Twist`
+            pub velocity: super::Twist,
+        }
+
+        /// `geometry_msgs/msg/WrenchStamped` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct WrenchStamped<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `geometry_msgs/Wrench`
+            pub wrench: super::Wrench,
+        }
+    }
 }

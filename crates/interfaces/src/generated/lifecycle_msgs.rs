@@ -73,6 +73,29 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for State {
+        type View<'a> = view::State<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::State {
+                id: input.u8()?,
+                label: input.str_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::State {
+                id: self.id,
+                label: self.label.as_str().into(),
+            }
+        }
+    }
+
     /// lifecycle_msgs/msg/Transition
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Transition {
@@ -179,6 +202,29 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Transition {
+        type View<'a> = view::Transition<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Transition {
+                id: input.u8()?,
+                label: input.str_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Transition {
+                id: self.id,
+                label: self.label.as_str().into(),
+            }
+        }
+    }
+
     /// lifecycle_msgs/msg/TransitionDescription
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TransitionDescription {
@@ -223,6 +269,31 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("lifecycle_msgs/msg/TransitionDescription"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for TransitionDescription {
+        type View<'a> = view::TransitionDescription<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::TransitionDescription {
+                transition: <Transition as ::pteros_msg::Viewable>::view(input)?,
+                start_state: <State as ::pteros_msg::Viewable>::view(input)?,
+                goal_state: <State as ::pteros_msg::Viewable>::view(input)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::TransitionDescription {
+                transition: ::pteros_msg::Viewable::as_view(&self.transition),
+                start_state: ::pteros_msg::Viewable::as_view(&self.start_state),
+                goal_state: ::pteros_msg::Viewable::as_view(&self.goal_state),
+            }
         }
     }
 
@@ -277,6 +348,77 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for TransitionEvent {
+        type View<'a> = view::TransitionEvent<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::TransitionEvent {
+                timestamp: input.u64()?,
+                transition: <Transition as ::pteros_msg::Viewable>::view(input)?,
+                start_state: <State as ::pteros_msg::Viewable>::view(input)?,
+                goal_state: <State as ::pteros_msg::Viewable>::view(input)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::TransitionEvent {
+                timestamp: self.timestamp,
+                transition: ::pteros_msg::Viewable::as_view(&self.transition),
+                start_state: ::pteros_msg::Viewable::as_view(&self.start_state),
+                goal_state: ::pteros_msg::Viewable::as_view(&self.goal_state),
+            }
+        }
+    }
+
+    /// Messages of `lifecycle_msgs` read where they lie.
+    pub mod view {
+        /// `lifecycle_msgs/msg/State` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct State<'a> {
+            /// `uint8`
+            pub id: u8,
+            /// `string`
+            pub label: ::pteros_msg::view::Str<'a>,
+        }
+
+        /// `lifecycle_msgs/msg/Transition` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Transition<'a> {
+            /// `uint8`
+            pub id: u8,
+            /// `string`
+            pub label: ::pteros_msg::view::Str<'a>,
+        }
+
+        /// `lifecycle_msgs/msg/TransitionDescription` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct TransitionDescription<'a> {
+            /// `lifecycle_msgs/Transition`
+            pub transition: <super::Transition as ::pteros_msg::Viewable>::View<'a>,
+            /// `lifecycle_msgs/State`
+            pub start_state: <super::State as ::pteros_msg::Viewable>::View<'a>,
+            /// `lifecycle_msgs/State`
+            pub goal_state: <super::State as ::pteros_msg::Viewable>::View<'a>,
+        }
+
+        /// `lifecycle_msgs/msg/TransitionEvent` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct TransitionEvent<'a> {
+            /// `uint64`
+            pub timestamp: u64,
+            /// `lifecycle_msgs/Transition`
+            pub transition: <super::Transition as ::pteros_msg::Viewable>::View<'a>,
+            /// `lifecycle_msgs/State`
+            pub start_state: <super::State as ::pteros_msg::Viewable>::View<'a>,
+            /// `lifecycle_msgs/State`
+            pub goal_state: <super::State as ::pteros_msg::Viewable>::View<'a>,
+        }
+    }
 }
 
 /// Services of `lifecycle_msgs`.

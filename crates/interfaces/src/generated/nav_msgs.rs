@@ -56,6 +56,33 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for GridCells {
+        type View<'a> = view::GridCells<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::GridCells {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                cell_width: input.f32()?,
+                cell_height: input.f32()?,
+                cells: input.fixed_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::GridCells {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                cell_width: self.cell_width,
+                cell_height: self.cell_height,
+                cells: ::pteros_msg::view::Cow::Borrowed(&self.cells[..]),
+            }
+        }
+    }
+
     /// nav_msgs/msg/MapMetaData
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct MapMetaData {
@@ -111,6 +138,20 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for MapMetaData {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
+        }
+    }
+
     /// nav_msgs/msg/OccupancyGrid
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct OccupancyGrid {
@@ -155,6 +196,31 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("nav_msgs/msg/OccupancyGrid"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for OccupancyGrid {
+        type View<'a> = view::OccupancyGrid<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::OccupancyGrid {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                info: ::pteros_msg::Decode::decode(input)?,
+                data: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::OccupancyGrid {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                info: self.info,
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+            }
         }
     }
 
@@ -209,6 +275,33 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Odometry {
+        type View<'a> = view::Odometry<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Odometry {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                child_frame_id: input.str_view(usize::MAX)?,
+                pose: ::pteros_msg::Decode::decode(input)?,
+                twist: ::pteros_msg::Decode::decode(input)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Odometry {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                child_frame_id: self.child_frame_id.as_str().into(),
+                pose: self.pose,
+                twist: self.twist,
+            }
+        }
+    }
+
     /// nav_msgs/msg/Path
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Path {
@@ -252,6 +345,77 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Path {
+        type View<'a> = view::Path<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Path {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                poses: input.sequence_with(1, usize::MAX, <super::super::geometry_msgs::msg::PoseStamped as ::pteros_msg::Viewable>::view)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Path {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                poses: self.poses.iter().map(::pteros_msg::Viewable::as_view).collect(),
+            }
+        }
+    }
+
+    /// Messages of `nav_msgs` read where they lie.
+    pub mod view {
+        /// `nav_msgs/msg/GridCells` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct GridCells<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `float32`
+            pub cell_width: f32,
+            /// `float32`
+            pub cell_height: f32,
+            /// `geometry_msgs/Point[]`
+            pub cells: ::pteros_msg::view::Cow<'a, [super::super::super::geometry_msgs::msg::Point]>,
+        }
+
+        /// `nav_msgs/msg/OccupancyGrid` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct OccupancyGrid<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `nav_msgs/MapMetaData`
+            pub info: super::MapMetaData,
+            /// `int8[]`
+            pub data: ::pteros_msg::view::Cow<'a, [i8]>,
+        }
+
+        /// `nav_msgs/msg/Odometry` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Odometry<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `string`
+            pub child_frame_id: ::pteros_msg::view::Str<'a>,
+            /// `geometry_msgs/PoseWithCovariance`
+            pub pose: super::super::super::geometry_msgs::msg::PoseWithCovariance,
+            /// `geometry_msgs/TwistWithCovariance`
+            pub twist: super::super::super::geometry_msgs::msg::TwistWithCovariance,
+        }
+
+        /// `nav_msgs/msg/Path` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Path<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `geometry_msgs/PoseStamped[]`
+            pub poses: ::std::vec::Vec<<super::super::super::geometry_msgs::msg::PoseStamped as ::pteros_msg::Viewable>::View<'a>>,
+        }
+    }
 }
 
 /// Services of `nav_msgs`.

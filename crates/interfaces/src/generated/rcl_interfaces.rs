@@ -7,6 +7,7 @@
 pub mod msg {
     /// rcl_interfaces/msg/FloatingPointRange
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    #[repr(C)]
     pub struct FloatingPointRange {
         /// `float64`
         pub from_value: f64,
@@ -52,8 +53,25 @@ pub mod msg {
         }
     }
 
+    ::pteros_msg::fixed_layout!(FloatingPointRange { from_value: f64, to_value: f64, step: f64 });
+
+    impl ::pteros_msg::Viewable for FloatingPointRange {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
+        }
+    }
+
     /// rcl_interfaces/msg/IntegerRange
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct IntegerRange {
         /// `int64`
         pub from_value: i64,
@@ -99,6 +117,22 @@ pub mod msg {
         }
     }
 
+    ::pteros_msg::fixed_layout!(IntegerRange { from_value: i64, to_value: i64, step: u64 });
+
+    impl ::pteros_msg::Viewable for IntegerRange {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
+        }
+    }
+
     /// rcl_interfaces/msg/ListParametersResult
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ListParametersResult {
@@ -139,6 +173,29 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rcl_interfaces/msg/ListParametersResult"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for ListParametersResult {
+        type View<'a> = view::ListParametersResult<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::ListParametersResult {
+                names: input.sequence_with(4, usize::MAX, |input| input.str_view(usize::MAX))?,
+                prefixes: input.sequence_with(4, usize::MAX, |input| input.str_view(usize::MAX))?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::ListParametersResult {
+                names: self.names.iter().map(|text| text.as_str().into()).collect(),
+                prefixes: self.prefixes.iter().map(|text| text.as_str().into()).collect(),
+            }
         }
     }
 
@@ -218,6 +275,39 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Log {
+        type View<'a> = view::Log<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Log {
+                stamp: ::pteros_msg::Decode::decode(input)?,
+                level: input.u8()?,
+                name: input.str_view(usize::MAX)?,
+                msg: input.str_view(usize::MAX)?,
+                file: input.str_view(usize::MAX)?,
+                function: input.str_view(usize::MAX)?,
+                line: input.u32()?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Log {
+                stamp: self.stamp,
+                level: self.level,
+                name: self.name.as_str().into(),
+                msg: self.msg.as_str().into(),
+                file: self.file.as_str().into(),
+                function: self.function.as_str().into(),
+                line: self.line,
+            }
+        }
+    }
+
     /// rcl_interfaces/msg/LoggerLevel
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct LoggerLevel {
@@ -276,6 +366,29 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for LoggerLevel {
+        type View<'a> = view::LoggerLevel<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::LoggerLevel {
+                name: input.str_view(usize::MAX)?,
+                level: input.u32()?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::LoggerLevel {
+                name: self.name.as_str().into(),
+                level: self.level,
+            }
+        }
+    }
+
     /// rcl_interfaces/msg/Parameter
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Parameter {
@@ -316,6 +429,29 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rcl_interfaces/msg/Parameter"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for Parameter {
+        type View<'a> = view::Parameter<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Parameter {
+                name: input.str_view(usize::MAX)?,
+                value: <ParameterValue as ::pteros_msg::Viewable>::view(input)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Parameter {
+                name: self.name.as_str().into(),
+                value: ::pteros_msg::Viewable::as_view(&self.value),
+            }
         }
     }
 
@@ -407,6 +543,41 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for ParameterDescriptor {
+        type View<'a> = view::ParameterDescriptor<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::ParameterDescriptor {
+                name: input.str_view(usize::MAX)?,
+                r#type: input.u8()?,
+                description: input.str_view(usize::MAX)?,
+                additional_constraints: input.str_view(usize::MAX)?,
+                read_only: input.bool()?,
+                dynamic_typing: input.bool()?,
+                floating_point_range: input.fixed_sequence_view(1)?,
+                integer_range: input.fixed_sequence_view(1)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::ParameterDescriptor {
+                name: self.name.as_str().into(),
+                r#type: self.r#type,
+                description: self.description.as_str().into(),
+                additional_constraints: self.additional_constraints.as_str().into(),
+                read_only: self.read_only,
+                dynamic_typing: self.dynamic_typing,
+                floating_point_range: ::pteros_msg::view::Cow::Borrowed(&self.floating_point_range[..]),
+                integer_range: ::pteros_msg::view::Cow::Borrowed(&self.integer_range[..]),
+            }
+        }
+    }
+
     /// rcl_interfaces/msg/ParameterEvent
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ParameterEvent {
@@ -459,6 +630,35 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rcl_interfaces/msg/ParameterEvent"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for ParameterEvent {
+        type View<'a> = view::ParameterEvent<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::ParameterEvent {
+                stamp: ::pteros_msg::Decode::decode(input)?,
+                node: input.str_view(usize::MAX)?,
+                new_parameters: input.sequence_with(1, usize::MAX, <Parameter as ::pteros_msg::Viewable>::view)?,
+                changed_parameters: input.sequence_with(1, usize::MAX, <Parameter as ::pteros_msg::Viewable>::view)?,
+                deleted_parameters: input.sequence_with(1, usize::MAX, <Parameter as ::pteros_msg::Viewable>::view)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::ParameterEvent {
+                stamp: self.stamp,
+                node: self.node.as_str().into(),
+                new_parameters: self.new_parameters.iter().map(::pteros_msg::Viewable::as_view).collect(),
+                changed_parameters: self.changed_parameters.iter().map(::pteros_msg::Viewable::as_view).collect(),
+                deleted_parameters: self.deleted_parameters.iter().map(::pteros_msg::Viewable::as_view).collect(),
+            }
         }
     }
 
@@ -525,6 +725,31 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for ParameterEventDescriptors {
+        type View<'a> = view::ParameterEventDescriptors<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::ParameterEventDescriptors {
+                new_parameters: input.sequence_with(1, usize::MAX, <ParameterDescriptor as ::pteros_msg::Viewable>::view)?,
+                changed_parameters: input.sequence_with(1, usize::MAX, <ParameterDescriptor as ::pteros_msg::Viewable>::view)?,
+                deleted_parameters: input.sequence_with(1, usize::MAX, <ParameterDescriptor as ::pteros_msg::Viewable>::view)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::ParameterEventDescriptors {
+                new_parameters: self.new_parameters.iter().map(::pteros_msg::Viewable::as_view).collect(),
+                changed_parameters: self.changed_parameters.iter().map(::pteros_msg::Viewable::as_view).collect(),
+                deleted_parameters: self.deleted_parameters.iter().map(::pteros_msg::Viewable::as_view).collect(),
+            }
+        }
+    }
+
     /// rcl_interfaces/msg/ParameterType
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct ParameterType {}
@@ -580,6 +805,20 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rcl_interfaces/msg/ParameterType"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for ParameterType {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -658,6 +897,45 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for ParameterValue {
+        type View<'a> = view::ParameterValue<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::ParameterValue {
+                r#type: input.u8()?,
+                bool_value: input.bool()?,
+                integer_value: input.i64()?,
+                double_value: input.f64()?,
+                string_value: input.str_view(usize::MAX)?,
+                byte_array_value: input.number_sequence_view(usize::MAX)?,
+                bool_array_value: ::pteros_msg::view::Cow::Owned(input.bool_sequence(usize::MAX)?),
+                integer_array_value: input.number_sequence_view(usize::MAX)?,
+                double_array_value: input.number_sequence_view(usize::MAX)?,
+                string_array_value: input.sequence_with(4, usize::MAX, |input| input.str_view(usize::MAX))?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::ParameterValue {
+                r#type: self.r#type,
+                bool_value: self.bool_value,
+                integer_value: self.integer_value,
+                double_value: self.double_value,
+                string_value: self.string_value.as_str().into(),
+                byte_array_value: ::pteros_msg::view::Cow::Borrowed(&self.byte_array_value[..]),
+                bool_array_value: ::pteros_msg::view::Cow::Borrowed(&self.bool_array_value[..]),
+                integer_array_value: ::pteros_msg::view::Cow::Borrowed(&self.integer_array_value[..]),
+                double_array_value: ::pteros_msg::view::Cow::Borrowed(&self.double_array_value[..]),
+                string_array_value: self.string_array_value.iter().map(|text| text.as_str().into()).collect(),
+            }
+        }
+    }
+
     /// rcl_interfaces/msg/SetLoggerLevelsResult
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SetLoggerLevelsResult {
@@ -698,6 +976,29 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rcl_interfaces/msg/SetLoggerLevelsResult"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for SetLoggerLevelsResult {
+        type View<'a> = view::SetLoggerLevelsResult<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::SetLoggerLevelsResult {
+                successful: input.bool()?,
+                reason: input.str_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::SetLoggerLevelsResult {
+                successful: self.successful,
+                reason: self.reason.as_str().into(),
+            }
         }
     }
 
@@ -744,6 +1045,167 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for SetParametersResult {
+        type View<'a> = view::SetParametersResult<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::SetParametersResult {
+                successful: input.bool()?,
+                reason: input.str_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::SetParametersResult {
+                successful: self.successful,
+                reason: self.reason.as_str().into(),
+            }
+        }
+    }
+
+    /// Messages of `rcl_interfaces` read where they lie.
+    pub mod view {
+        /// `rcl_interfaces/msg/ListParametersResult` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct ListParametersResult<'a> {
+            /// `string[]`
+            pub names: ::std::vec::Vec<::pteros_msg::view::Str<'a>>,
+            /// `string[]`
+            pub prefixes: ::std::vec::Vec<::pteros_msg::view::Str<'a>>,
+        }
+
+        /// `rcl_interfaces/msg/Log` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Log<'a> {
+            /// `builtin_interfaces/Time`
+            pub stamp: super::super::super::builtin_interfaces::msg::Time,
+            /// `uint8`
+            pub level: u8,
+            /// `string`
+            pub name: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub msg: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub file: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub function: ::pteros_msg::view::Str<'a>,
+            /// `uint32`
+            pub line: u32,
+        }
+
+        /// `rcl_interfaces/msg/LoggerLevel` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct LoggerLevel<'a> {
+            /// `string`
+            pub name: ::pteros_msg::view::Str<'a>,
+            /// `uint32`
+            pub level: u32,
+        }
+
+        /// `rcl_interfaces/msg/Parameter` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Parameter<'a> {
+            /// `string`
+            pub name: ::pteros_msg::view::Str<'a>,
+            /// `rcl_interfaces/ParameterValue`
+            pub value: <super::ParameterValue as ::pteros_msg::Viewable>::View<'a>,
+        }
+
+        /// `rcl_interfaces/msg/ParameterDescriptor` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct ParameterDescriptor<'a> {
+            /// `string`
+            pub name: ::pteros_msg::view::Str<'a>,
+            /// `uint8`
+            pub r#type: u8,
+            /// `string`
+            pub description: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub additional_constraints: ::pteros_msg::view::Str<'a>,
+            /// `bool`
+            pub read_only: bool,
+            /// `bool`
+            pub dynamic_typing: bool,
+            /// `rcl_interfaces/FloatingPointRange[<=1]`
+            pub floating_point_range: ::pteros_msg::view::Cow<'a, [super::FloatingPointRange]>,
+            /// `rcl_interfaces/IntegerRange[<=1]`
+            pub integer_range: ::pteros_msg::view::Cow<'a, [super::IntegerRange]>,
+        }
+
+        /// `rcl_interfaces/msg/ParameterEvent` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct ParameterEvent<'a> {
+            /// `builtin_interfaces/Time`
+            pub stamp: super::super::super::builtin_interfaces::msg::Time,
+            /// `string`
+            pub node: ::pteros_msg::view::Str<'a>,
+            /// `rcl_interfaces/Parameter[]`
+            pub new_parameters: ::std::vec::Vec<<super::Parameter as ::pteros_msg::Viewable>::View<'a>>,
+            /// `rcl_interfaces/Parameter[]`
+            pub changed_parameters: ::std::vec::Vec<<super::Parameter as ::pteros_msg::Viewable>::View<'a>>,
+            /// `rcl_interfaces/Parameter[]`
+            pub deleted_parameters: ::std::vec::Vec<<super::Parameter as ::pteros_msg::Viewable>::View<'a>>,
+        }
+
+        /// `rcl_interfaces/msg/ParameterEventDescriptors` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct ParameterEventDescriptors<'a> {
+            /// `rcl_interfaces/ParameterDescriptor[]`
+            pub new_parameters: ::std::vec::Vec<<super::ParameterDescriptor as ::pteros_msg::Viewable>::View<'a>>,
+            /// `rcl_interfaces/ParameterDescriptor[]`
+            pub changed_parameters: ::std::vec::Vec<<super::ParameterDescriptor as ::pteros_msg::Viewable>::View<'a>>,
+            /// `rcl_interfaces/ParameterDescriptor[]`
+            pub deleted_parameters: ::std::vec::Vec<<super::ParameterDescriptor as ::pteros_msg::Viewable>::View<'a>>,
+        }
+
+        /// `rcl_interfaces/msg/ParameterValue` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct ParameterValue<'a> {
+            /// `uint8`
+            pub r#type: u8,
+            /// `bool`
+            pub bool_value: bool,
+            /// `int64`
+            pub integer_value: i64,
+            /// `float64`
+            pub double_value: f64,
+            /// `string`
+            pub string_value: ::pteros_msg::view::Str<'a>,
+            /// `byte[]`
+            pub byte_array_value: ::pteros_msg::view::Cow<'a, [u8]>,
+            /// `bool[]`
+            pub bool_array_value: ::pteros_msg::view::Cow<'a, [bool]>,
+            /// `int64[]`
+            pub integer_array_value: ::pteros_msg::view::Cow<'a, [i64]>,
+            /// `float64[]`
+            pub double_array_value: ::pteros_msg::view::Cow<'a, [f64]>,
+            /// `string[]`
+            pub string_array_value: ::std::vec::Vec<::pteros_msg::view::Str<'a>>,
+        }
+
+        /// `rcl_interfaces/msg/SetLoggerLevelsResult` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct SetLoggerLevelsResult<'a> {
+            /// `bool`
+            pub successful: bool,
+            /// `string`
+            pub reason: ::pteros_msg::view::Str<'a>,
+        }
+
+        /// `rcl_interfaces/msg/SetParametersResult` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct SetParametersResult<'a> {
+            /// `bool`
+            pub successful: bool,
+            /// `string`
+            pub reason: ::pteros_msg::view::Str<'a>,
+        }
+    }
 }
 
 /// Services of `rcl_interfaces`.

@@ -7,6 +7,7 @@
 pub mod msg {
     /// rmw_dds_common/msg/Gid
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct Gid {
         /// `char[16]`
         pub data: [u8; 16],
@@ -41,6 +42,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rmw_dds_common/msg/Gid"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(Gid { data: [u8; 16] });
+
+    impl ::pteros_msg::Viewable for Gid {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -101,6 +118,33 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for NodeEntitiesInfo {
+        type View<'a> = view::NodeEntitiesInfo<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::NodeEntitiesInfo {
+                node_namespace: input.str_view(256)?,
+                node_name: input.str_view(256)?,
+                reader_gid_seq: input.fixed_sequence_view(usize::MAX)?,
+                writer_gid_seq: input.fixed_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::NodeEntitiesInfo {
+                node_namespace: self.node_namespace.as_str().into(),
+                node_name: self.node_name.as_str().into(),
+                reader_gid_seq: ::pteros_msg::view::Cow::Borrowed(&self.reader_gid_seq[..]),
+                writer_gid_seq: ::pteros_msg::view::Cow::Borrowed(&self.writer_gid_seq[..]),
+            }
+        }
+    }
+
     /// rmw_dds_common/msg/ParticipantEntitiesInfo
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ParticipantEntitiesInfo {
@@ -152,4 +196,51 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for ParticipantEntitiesInfo {
+        type View<'a> = view::ParticipantEntitiesInfo<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::ParticipantEntitiesInfo {
+                gid: ::pteros_msg::Decode::decode(input)?,
+                node_entities_info_seq: input.sequence_with(1, usize::MAX, <NodeEntitiesInfo as ::pteros_msg::Viewable>::view)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::ParticipantEntitiesInfo {
+                gid: self.gid,
+                node_entities_info_seq: self.node_entities_info_seq.iter().map(::pteros_msg::Viewable::as_view).collect(),
+            }
+        }
+    }
+
+    /// Messages of `rmw_dds_common` read where they lie.
+    pub mod view {
+        /// `rmw_dds_common/msg/NodeEntitiesInfo` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct NodeEntitiesInfo<'a> {
+            /// `string<=256`
+            pub node_namespace: ::pteros_msg::view::Str<'a>,
+            /// `string<=256`
+            pub node_name: ::pteros_msg::view::Str<'a>,
+            /// `rmw_dds_common/Gid[]`
+            pub reader_gid_seq: ::pteros_msg::view::Cow<'a, [super::Gid]>,
+            /// `rmw_dds_common/Gid[]`
+            pub writer_gid_seq: ::pteros_msg::view::Cow<'a, [super::Gid]>,
+        }
+
+        /// `rmw_dds_common/msg/ParticipantEntitiesInfo` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct ParticipantEntitiesInfo<'a> {
+            /// `rmw_dds_common/Gid`
+            pub gid: super::Gid,
+            /// `rmw_dds_common/NodeEntitiesInfo[]`
+            pub node_entities_info_seq: ::std::vec::Vec<<super::NodeEntitiesInfo as ::pteros_msg::Viewable>::View<'a>>,
+        }
+    }
 }

@@ -52,6 +52,31 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for ReadSplitEvent {
+        type View<'a> = view::ReadSplitEvent<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::ReadSplitEvent {
+                closed_file: input.str_view(usize::MAX)?,
+                opened_file: input.str_view(usize::MAX)?,
+                node_name: input.str_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::ReadSplitEvent {
+                closed_file: self.closed_file.as_str().into(),
+                opened_file: self.opened_file.as_str().into(),
+                node_name: self.node_name.as_str().into(),
+            }
+        }
+    }
+
     /// rosbag2_interfaces/msg/WriteSplitEvent
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct WriteSplitEvent {
@@ -99,6 +124,55 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for WriteSplitEvent {
+        type View<'a> = view::WriteSplitEvent<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::WriteSplitEvent {
+                closed_file: input.str_view(usize::MAX)?,
+                opened_file: input.str_view(usize::MAX)?,
+                node_name: input.str_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::WriteSplitEvent {
+                closed_file: self.closed_file.as_str().into(),
+                opened_file: self.opened_file.as_str().into(),
+                node_name: self.node_name.as_str().into(),
+            }
+        }
+    }
+
+    /// Messages of `rosbag2_interfaces` read where they lie.
+    pub mod view {
+        /// `rosbag2_interfaces/msg/ReadSplitEvent` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct ReadSplitEvent<'a> {
+            /// `string`
+            pub closed_file: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub opened_file: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub node_name: ::pteros_msg::view::Str<'a>,
+        }
+
+        /// `rosbag2_interfaces/msg/WriteSplitEvent` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct WriteSplitEvent<'a> {
+            /// `string`
+            pub closed_file: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub opened_file: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub node_name: ::pteros_msg::view::Str<'a>,
+        }
+    }
 }
 
 /// Services of `rosbag2_interfaces`.

@@ -7,6 +7,7 @@
 pub mod msg {
     /// rosgraph_msgs/msg/Clock
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct Clock {
         /// `builtin_interfaces/Time`
         pub clock: super::super::builtin_interfaces::msg::Time,
@@ -41,6 +42,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("rosgraph_msgs/msg/Clock"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(Clock { clock: super::super::builtin_interfaces::msg::Time });
+
+    impl ::pteros_msg::Viewable for Clock {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 

@@ -153,6 +153,57 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for BatteryState {
+        type View<'a> = view::BatteryState<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::BatteryState {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                voltage: input.f32()?,
+                temperature: input.f32()?,
+                current: input.f32()?,
+                charge: input.f32()?,
+                capacity: input.f32()?,
+                design_capacity: input.f32()?,
+                percentage: input.f32()?,
+                power_supply_status: input.u8()?,
+                power_supply_health: input.u8()?,
+                power_supply_technology: input.u8()?,
+                present: input.bool()?,
+                cell_voltage: input.number_sequence_view(usize::MAX)?,
+                cell_temperature: input.number_sequence_view(usize::MAX)?,
+                location: input.str_view(usize::MAX)?,
+                serial_number: input.str_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::BatteryState {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                voltage: self.voltage,
+                temperature: self.temperature,
+                current: self.current,
+                charge: self.charge,
+                capacity: self.capacity,
+                design_capacity: self.design_capacity,
+                percentage: self.percentage,
+                power_supply_status: self.power_supply_status,
+                power_supply_health: self.power_supply_health,
+                power_supply_technology: self.power_supply_technology,
+                present: self.present,
+                cell_voltage: ::pteros_msg::view::Cow::Borrowed(&self.cell_voltage[..]),
+                cell_temperature: ::pteros_msg::view::Cow::Borrowed(&self.cell_temperature[..]),
+                location: self.location.as_str().into(),
+                serial_number: self.serial_number.as_str().into(),
+            }
+        }
+    }
+
     /// sensor_msgs/msg/CameraInfo
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct CameraInfo {
@@ -232,6 +283,47 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for CameraInfo {
+        type View<'a> = view::CameraInfo<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::CameraInfo {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                height: input.u32()?,
+                width: input.u32()?,
+                distortion_model: input.str_view(usize::MAX)?,
+                d: input.number_sequence_view(usize::MAX)?,
+                k: input.number_array_view(9)?,
+                r: input.number_array_view(9)?,
+                p: input.number_array_view(12)?,
+                binning_x: input.u32()?,
+                binning_y: input.u32()?,
+                roi: ::pteros_msg::Decode::decode(input)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::CameraInfo {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                height: self.height,
+                width: self.width,
+                distortion_model: self.distortion_model.as_str().into(),
+                d: ::pteros_msg::view::Cow::Borrowed(&self.d[..]),
+                k: ::pteros_msg::view::Cow::Borrowed(&self.k[..]),
+                r: ::pteros_msg::view::Cow::Borrowed(&self.r[..]),
+                p: ::pteros_msg::view::Cow::Borrowed(&self.p[..]),
+                binning_x: self.binning_x,
+                binning_y: self.binning_y,
+                roi: self.roi,
+            }
+        }
+    }
+
     /// sensor_msgs/msg/ChannelFloat32
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ChannelFloat32 {
@@ -272,6 +364,29 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("sensor_msgs/msg/ChannelFloat32"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for ChannelFloat32 {
+        type View<'a> = view::ChannelFloat32<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::ChannelFloat32 {
+                name: input.str_view(usize::MAX)?,
+                values: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::ChannelFloat32 {
+                name: self.name.as_str().into(),
+                values: ::pteros_msg::view::Cow::Borrowed(&self.values[..]),
+            }
         }
     }
 
@@ -322,6 +437,31 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for CompressedImage {
+        type View<'a> = view::CompressedImage<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::CompressedImage {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                format: input.str_view(usize::MAX)?,
+                data: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::CompressedImage {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                format: self.format.as_str().into(),
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+            }
+        }
+    }
+
     /// sensor_msgs/msg/FluidPressure
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct FluidPressure {
@@ -369,6 +509,31 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for FluidPressure {
+        type View<'a> = view::FluidPressure<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::FluidPressure {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                fluid_pressure: input.f64()?,
+                variance: input.f64()?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::FluidPressure {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                fluid_pressure: self.fluid_pressure,
+                variance: self.variance,
+            }
+        }
+    }
+
     /// sensor_msgs/msg/Illuminance
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Illuminance {
@@ -413,6 +578,31 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("sensor_msgs/msg/Illuminance"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for Illuminance {
+        type View<'a> = view::Illuminance<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Illuminance {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                illuminance: input.f64()?,
+                variance: input.f64()?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Illuminance {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                illuminance: self.illuminance,
+                variance: self.variance,
+            }
         }
     }
 
@@ -479,6 +669,39 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Image {
+        type View<'a> = view::Image<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Image {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                height: input.u32()?,
+                width: input.u32()?,
+                encoding: input.str_view(usize::MAX)?,
+                is_bigendian: input.u8()?,
+                step: input.u32()?,
+                data: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Image {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                height: self.height,
+                width: self.width,
+                encoding: self.encoding.as_str().into(),
+                is_bigendian: self.is_bigendian,
+                step: self.step,
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+            }
+        }
+    }
+
     /// sensor_msgs/msg/Imu
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Imu {
@@ -542,6 +765,39 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Imu {
+        type View<'a> = view::Imu<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Imu {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                orientation: ::pteros_msg::Decode::decode(input)?,
+                orientation_covariance: input.number_array_view(9)?,
+                angular_velocity: ::pteros_msg::Decode::decode(input)?,
+                angular_velocity_covariance: input.number_array_view(9)?,
+                linear_acceleration: ::pteros_msg::Decode::decode(input)?,
+                linear_acceleration_covariance: input.number_array_view(9)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Imu {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                orientation: self.orientation,
+                orientation_covariance: ::pteros_msg::view::Cow::Borrowed(&self.orientation_covariance[..]),
+                angular_velocity: self.angular_velocity,
+                angular_velocity_covariance: ::pteros_msg::view::Cow::Borrowed(&self.angular_velocity_covariance[..]),
+                linear_acceleration: self.linear_acceleration,
+                linear_acceleration_covariance: ::pteros_msg::view::Cow::Borrowed(&self.linear_acceleration_covariance[..]),
+            }
+        }
+    }
+
     /// sensor_msgs/msg/JointState
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct JointState {
@@ -597,6 +853,35 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for JointState {
+        type View<'a> = view::JointState<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::JointState {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                name: input.sequence_with(4, usize::MAX, |input| input.str_view(usize::MAX))?,
+                position: input.number_sequence_view(usize::MAX)?,
+                velocity: input.number_sequence_view(usize::MAX)?,
+                effort: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::JointState {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                name: self.name.iter().map(|text| text.as_str().into()).collect(),
+                position: ::pteros_msg::view::Cow::Borrowed(&self.position[..]),
+                velocity: ::pteros_msg::view::Cow::Borrowed(&self.velocity[..]),
+                effort: ::pteros_msg::view::Cow::Borrowed(&self.effort[..]),
+            }
+        }
+    }
+
     /// sensor_msgs/msg/Joy
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Joy {
@@ -641,6 +926,31 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("sensor_msgs/msg/Joy"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for Joy {
+        type View<'a> = view::Joy<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Joy {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                axes: input.number_sequence_view(usize::MAX)?,
+                buttons: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Joy {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                axes: ::pteros_msg::view::Cow::Borrowed(&self.axes[..]),
+                buttons: ::pteros_msg::view::Cow::Borrowed(&self.buttons[..]),
+            }
         }
     }
 
@@ -700,6 +1010,20 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for JoyFeedback {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
+        }
+    }
+
     /// sensor_msgs/msg/JoyFeedbackArray
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct JoyFeedbackArray {
@@ -739,6 +1063,27 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for JoyFeedbackArray {
+        type View<'a> = view::JoyFeedbackArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::JoyFeedbackArray {
+                array: ::pteros_msg::view::Cow::Owned(input.sequence_with(1, usize::MAX, ::pteros_msg::Decode::decode)?),
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::JoyFeedbackArray {
+                array: ::pteros_msg::view::Cow::Borrowed(&self.array[..]),
+            }
+        }
+    }
+
     /// sensor_msgs/msg/LaserEcho
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct LaserEcho {
@@ -775,6 +1120,27 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("sensor_msgs/msg/LaserEcho"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for LaserEcho {
+        type View<'a> = view::LaserEcho<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::LaserEcho {
+                echoes: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::LaserEcho {
+                echoes: ::pteros_msg::view::Cow::Borrowed(&self.echoes[..]),
+            }
         }
     }
 
@@ -853,6 +1219,45 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for LaserScan {
+        type View<'a> = view::LaserScan<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::LaserScan {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                angle_min: input.f32()?,
+                angle_max: input.f32()?,
+                angle_increment: input.f32()?,
+                time_increment: input.f32()?,
+                scan_time: input.f32()?,
+                range_min: input.f32()?,
+                range_max: input.f32()?,
+                ranges: input.number_sequence_view(usize::MAX)?,
+                intensities: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::LaserScan {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                angle_min: self.angle_min,
+                angle_max: self.angle_max,
+                angle_increment: self.angle_increment,
+                time_increment: self.time_increment,
+                scan_time: self.scan_time,
+                range_min: self.range_min,
+                range_max: self.range_max,
+                ranges: ::pteros_msg::view::Cow::Borrowed(&self.ranges[..]),
+                intensities: ::pteros_msg::view::Cow::Borrowed(&self.intensities[..]),
+            }
+        }
+    }
+
     /// sensor_msgs/msg/MagneticField
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct MagneticField {
@@ -897,6 +1302,31 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("sensor_msgs/msg/MagneticField"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for MagneticField {
+        type View<'a> = view::MagneticField<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::MagneticField {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                magnetic_field: ::pteros_msg::Decode::decode(input)?,
+                magnetic_field_covariance: input.number_array_view(9)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::MagneticField {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                magnetic_field: self.magnetic_field,
+                magnetic_field_covariance: ::pteros_msg::view::Cow::Borrowed(&self.magnetic_field_covariance[..]),
+            }
         }
     }
 
@@ -952,6 +1382,35 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("sensor_msgs/msg/MultiDOFJointState"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for MultiDOFJointState {
+        type View<'a> = view::MultiDOFJointState<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::MultiDOFJointState {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                joint_names: input.sequence_with(4, usize::MAX, |input| input.str_view(usize::MAX))?,
+                transforms: input.fixed_sequence_view(usize::MAX)?,
+                twist: input.fixed_sequence_view(usize::MAX)?,
+                wrench: input.fixed_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::MultiDOFJointState {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                joint_names: self.joint_names.iter().map(|text| text.as_str().into()).collect(),
+                transforms: ::pteros_msg::view::Cow::Borrowed(&self.transforms[..]),
+                twist: ::pteros_msg::view::Cow::Borrowed(&self.twist[..]),
+                wrench: ::pteros_msg::view::Cow::Borrowed(&self.wrench[..]),
+            }
         }
     }
 
@@ -1030,6 +1489,45 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for MultiEchoLaserScan {
+        type View<'a> = view::MultiEchoLaserScan<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::MultiEchoLaserScan {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                angle_min: input.f32()?,
+                angle_max: input.f32()?,
+                angle_increment: input.f32()?,
+                time_increment: input.f32()?,
+                scan_time: input.f32()?,
+                range_min: input.f32()?,
+                range_max: input.f32()?,
+                ranges: input.sequence_with(1, usize::MAX, <LaserEcho as ::pteros_msg::Viewable>::view)?,
+                intensities: input.sequence_with(1, usize::MAX, <LaserEcho as ::pteros_msg::Viewable>::view)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::MultiEchoLaserScan {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                angle_min: self.angle_min,
+                angle_max: self.angle_max,
+                angle_increment: self.angle_increment,
+                time_increment: self.time_increment,
+                scan_time: self.scan_time,
+                range_min: self.range_min,
+                range_max: self.range_max,
+                ranges: self.ranges.iter().map(::pteros_msg::Viewable::as_view).collect(),
+                intensities: self.intensities.iter().map(::pteros_msg::Viewable::as_view).collect(),
+            }
+        }
+    }
+
     /// sensor_msgs/msg/NavSatFix
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct NavSatFix {
@@ -1101,6 +1599,39 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("sensor_msgs/msg/NavSatFix"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for NavSatFix {
+        type View<'a> = view::NavSatFix<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::NavSatFix {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                status: ::pteros_msg::Decode::decode(input)?,
+                latitude: input.f64()?,
+                longitude: input.f64()?,
+                altitude: input.f64()?,
+                position_covariance: input.number_array_view(9)?,
+                position_covariance_type: input.u8()?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::NavSatFix {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                status: self.status,
+                latitude: self.latitude,
+                longitude: self.longitude,
+                altitude: self.altitude,
+                position_covariance: ::pteros_msg::view::Cow::Borrowed(&self.position_covariance[..]),
+                position_covariance_type: self.position_covariance_type,
+            }
         }
     }
 
@@ -1179,6 +1710,20 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for NavSatStatus {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
+        }
+    }
+
     /// sensor_msgs/msg/PointCloud
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct PointCloud {
@@ -1223,6 +1768,31 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("sensor_msgs/msg/PointCloud"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for PointCloud {
+        type View<'a> = view::PointCloud<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::PointCloud {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                points: input.fixed_sequence_view(usize::MAX)?,
+                channels: input.sequence_with(1, usize::MAX, <ChannelFloat32 as ::pteros_msg::Viewable>::view)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::PointCloud {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                points: ::pteros_msg::view::Cow::Borrowed(&self.points[..]),
+                channels: self.channels.iter().map(::pteros_msg::Viewable::as_view).collect(),
+            }
         }
     }
 
@@ -1297,6 +1867,43 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for PointCloud2 {
+        type View<'a> = view::PointCloud2<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::PointCloud2 {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                height: input.u32()?,
+                width: input.u32()?,
+                fields: input.sequence_with(1, usize::MAX, <PointField as ::pteros_msg::Viewable>::view)?,
+                is_bigendian: input.bool()?,
+                point_step: input.u32()?,
+                row_step: input.u32()?,
+                data: input.number_sequence_view(usize::MAX)?,
+                is_dense: input.bool()?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::PointCloud2 {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                height: self.height,
+                width: self.width,
+                fields: self.fields.iter().map(::pteros_msg::Viewable::as_view).collect(),
+                is_bigendian: self.is_bigendian,
+                point_step: self.point_step,
+                row_step: self.row_step,
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+                is_dense: self.is_dense,
+            }
+        }
+    }
+
     /// sensor_msgs/msg/PointField
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct PointField {
@@ -1364,6 +1971,33 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("sensor_msgs/msg/PointField"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for PointField {
+        type View<'a> = view::PointField<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::PointField {
+                name: input.str_view(usize::MAX)?,
+                offset: input.u32()?,
+                datatype: input.u8()?,
+                count: input.u32()?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::PointField {
+                name: self.name.as_str().into(),
+                offset: self.offset,
+                datatype: self.datatype,
+                count: self.count,
+            }
         }
     }
 
@@ -1437,6 +2071,39 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Range {
+        type View<'a> = view::Range<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Range {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                radiation_type: input.u8()?,
+                field_of_view: input.f32()?,
+                min_range: input.f32()?,
+                max_range: input.f32()?,
+                range: input.f32()?,
+                variance: input.f32()?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Range {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                radiation_type: self.radiation_type,
+                field_of_view: self.field_of_view,
+                min_range: self.min_range,
+                max_range: self.max_range,
+                range: self.range,
+                variance: self.variance,
+            }
+        }
+    }
+
     /// sensor_msgs/msg/RegionOfInterest
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct RegionOfInterest {
@@ -1492,6 +2159,20 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for RegionOfInterest {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
+        }
+    }
+
     /// sensor_msgs/msg/RelativeHumidity
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct RelativeHumidity {
@@ -1536,6 +2217,31 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("sensor_msgs/msg/RelativeHumidity"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for RelativeHumidity {
+        type View<'a> = view::RelativeHumidity<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::RelativeHumidity {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                relative_humidity: input.f64()?,
+                variance: input.f64()?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::RelativeHumidity {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                relative_humidity: self.relative_humidity,
+                variance: self.variance,
+            }
         }
     }
 
@@ -1586,6 +2292,31 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Temperature {
+        type View<'a> = view::Temperature<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Temperature {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                temperature: input.f64()?,
+                variance: input.f64()?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Temperature {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                temperature: self.temperature,
+                variance: self.variance,
+            }
+        }
+    }
+
     /// sensor_msgs/msg/TimeReference
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TimeReference {
@@ -1633,6 +2364,411 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for TimeReference {
+        type View<'a> = view::TimeReference<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::TimeReference {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                time_ref: ::pteros_msg::Decode::decode(input)?,
+                source: input.str_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::TimeReference {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                time_ref: self.time_ref,
+                source: self.source.as_str().into(),
+            }
+        }
+    }
+
+    /// Messages of `sensor_msgs` read where they lie.
+    pub mod view {
+        /// `sensor_msgs/msg/BatteryState` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct BatteryState<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `float32`
+            pub voltage: f32,
+            /// `float32`
+            pub temperature: f32,
+            /// `float32`
+            pub current: f32,
+            /// `float32`
+            pub charge: f32,
+            /// `float32`
+            pub capacity: f32,
+            /// `float32`
+            pub design_capacity: f32,
+            /// `float32`
+            pub percentage: f32,
+            /// `uint8`
+            pub power_supply_status: u8,
+            /// `uint8`
+            pub power_supply_health: u8,
+            /// `uint8`
+            pub power_supply_technology: u8,
+            /// `bool`
+            pub present: bool,
+            /// `float32[]`
+            pub cell_voltage: ::pteros_msg::view::Cow<'a, [f32]>,
+            /// `float32[]`
+            pub cell_temperature: ::pteros_msg::view::Cow<'a, [f32]>,
+            /// `string`
+            pub location: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub serial_number: ::pteros_msg::view::Str<'a>,
+        }
+
+        /// `sensor_msgs/msg/CameraInfo` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct CameraInfo<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `uint32`
+            pub height: u32,
+            /// `uint32`
+            pub width: u32,
+            /// `string`
+            pub distortion_model: ::pteros_msg::view::Str<'a>,
+            /// `float64[]`
+            pub d: ::pteros_msg::view::Cow<'a, [f64]>,
+            /// `float64[9]`
+            pub k: ::pteros_msg::view::Cow<'a, [f64]>,
+            /// `float64[9]`
+            pub r: ::pteros_msg::view::Cow<'a, [f64]>,
+            /// `float64[12]`
+            pub p: ::pteros_msg::view::Cow<'a, [f64]>,
+            /// `uint32`
+            pub binning_x: u32,
+            /// `uint32`
+            pub binning_y: u32,
+            /// `sensor_msgs/RegionOfInterest`
+            pub roi: super::RegionOfInterest,
+        }
+
+        /// `sensor_msgs/msg/ChannelFloat32` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct ChannelFloat32<'a> {
+            /// `string`
+            pub name: ::pteros_msg::view::Str<'a>,
+            /// `float32[]`
+            pub values: ::pteros_msg::view::Cow<'a, [f32]>,
+        }
+
+        /// `sensor_msgs/msg/CompressedImage` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct CompressedImage<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `string`
+            pub format: ::pteros_msg::view::Str<'a>,
+            /// `uint8[]`
+            pub data: ::pteros_msg::view::Cow<'a, [u8]>,
+        }
+
+        /// `sensor_msgs/msg/FluidPressure` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct FluidPressure<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `float64`
+            pub fluid_pressure: f64,
+            /// `float64`
+            pub variance: f64,
+        }
+
+        /// `sensor_msgs/msg/Illuminance` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Illuminance<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `float64`
+            pub illuminance: f64,
+            /// `float64`
+            pub variance: f64,
+        }
+
+        /// `sensor_msgs/msg/Image` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Image<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `uint32`
+            pub height: u32,
+            /// `uint32`
+            pub width: u32,
+            /// `string`
+            pub encoding: ::pteros_msg::view::Str<'a>,
+            /// `uint8`
+            pub is_bigendian: u8,
+            /// `uint32`
+            pub step: u32,
+            /// `uint8[]`
+            pub data: ::pteros_msg::view::Cow<'a, [u8]>,
+        }
+
+        /// `sensor_msgs/msg/Imu` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Imu<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `geometry_msgs/Quaternion`
+            pub orientation: super::super::super::geometry_msgs::msg::Quaternion,
+            /// `float64[9]`
+            pub orientation_covariance: ::pteros_msg::view::Cow<'a, [f64]>,
+            /// `geometry_msgs/Vector3`
+            pub angular_velocity: super::super::super::geometry_msgs::msg::Vector3,
+            /// `float64[9]`
+            pub angular_velocity_covariance: ::pteros_msg::view::Cow<'a, [f64]>,
+            /// `geometry_msgs/Vector3`
+            pub linear_acceleration: super::super::super::geometry_msgs::msg::Vector3,
+            /// `float64[9]`
+            pub linear_acceleration_covariance: ::pteros_msg::view::Cow<'a, [f64]>,
+        }
+
+        /// `sensor_msgs/msg/JointState` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct JointState<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `string[]`
+            pub name: ::std::vec::Vec<::pteros_msg::view::Str<'a>>,
+            /// `float64[]`
+            pub position: ::pteros_msg::view::Cow<'a, [f64]>,
+            /// `float64[]`
+            pub velocity: ::pteros_msg::view::Cow<'a, [f64]>,
+            /// `float64[]`
+            pub effort: ::pteros_msg::view::Cow<'a, [f64]>,
+        }
+
+        /// `sensor_msgs/msg/Joy` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Joy<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `float32[]`
+            pub axes: ::pteros_msg::view::Cow<'a, [f32]>,
+            /// `int32[]`
+            pub buttons: ::pteros_msg::view::Cow<'a, [i32]>,
+        }
+
+        /// `sensor_msgs/msg/JoyFeedbackArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct JoyFeedbackArray<'a> {
+            /// `sensor_msgs/JoyFeedback[]`
+            pub array: ::pteros_msg::view::Cow<'a, [super::JoyFeedback]>,
+        }
+
+        /// `sensor_msgs/msg/LaserEcho` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct LaserEcho<'a> {
+            /// `float32[]`
+            pub echoes: ::pteros_msg::view::Cow<'a, [f32]>,
+        }
+
+        /// `sensor_msgs/msg/LaserScan` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct LaserScan<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `float32`
+            pub angle_min: f32,
+            /// `float32`
+            pub angle_max: f32,
+            /// `float32`
+            pub angle_increment: f32,
+            /// `float32`
+            pub time_increment: f32,
+            /// `float32`
+            pub scan_time: f32,
+            /// `float32`
+            pub range_min: f32,
+            /// `float32`
+            pub range_max: f32,
+            /// `float32[]`
+            pub ranges: ::pteros_msg::view::Cow<'a, [f32]>,
+            /// `float32[]`
+            pub intensities: ::pteros_msg::view::Cow<'a, [f32]>,
+        }
+
+        /// `sensor_msgs/msg/MagneticField` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct MagneticField<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `geometry_msgs/Vector3`
+            pub magnetic_field: super::super::super::geometry_msgs::msg::Vector3,
+            /// `float64[9]`
+            pub magnetic_field_covariance: ::pteros_msg::view::Cow<'a, [f64]>,
+        }
+
+        /// `sensor_msgs/msg/MultiDOFJointState` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct MultiDOFJointState<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `string[]`
+            pub joint_names: ::std::vec::Vec<::pteros_msg::view::Str<'a>>,
+            /// `geometry_msgs/Transform[]`
+            pub transforms: ::pteros_msg::view::Cow<'a, [super::super::super::geometry_msgs::msg::Transform]>,
+            /// `geometry_msgs/Twist[]`
+            pub twist: ::pteros_msg::view::Cow<'a, [super::super::super::geometry_msgs::msg::Twist]>,
+            /// `geometry_msgs/Wrench[]`
+            pub wrench: ::pteros_msg::view::Cow<'a, [super::super::super::geometry_msgs::msg::Wrench]>,
+        }
+
+        /// `sensor_msgs/msg/MultiEchoLaserScan` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct MultiEchoLaserScan<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `float32`
+            pub angle_min: f32,
+            /// `float32`
+            pub angle_max: f32,
+            /// `float32`
+            pub angle_increment: f32,
+            /// `float32`
+            pub time_increment: f32,
+            /// `float32`
+            pub scan_time: f32,
+            /// `float32`
+            pub range_min: f32,
+            /// `float32`
+            pub range_max: f32,
+            /// `sensor_msgs/LaserEcho[]`
+            pub ranges: ::std::vec::Vec<<super::LaserEcho as ::pteros_msg::Viewable>::View<'a>>,
+            /// `sensor_msgs/LaserEcho[]`
+            pub intensities: ::std::vec::Vec<<super::LaserEcho as ::pteros_msg::Viewable>::View<'a>>,
+        }
+
+        /// `sensor_msgs/msg/NavSatFix` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct NavSatFix<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `sensor_msgs/NavSatStatus`
+            pub status: super::NavSatStatus,
+            /// `float64`
+            pub latitude: f64,
+            /// `float64`
+            pub longitude: f64,
+            /// `float64`
+            pub altitude: f64,
+            /// `float64[9]`
+            pub position_covariance: ::pteros_msg::view::Cow<'a, [f64]>,
+            /// `uint8`
+            pub position_covariance_type: u8,
+        }
+
+        /// `sensor_msgs/msg/PointCloud` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct PointCloud<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `geometry_msgs/Point32[]`
+            pub points: ::pteros_msg::view::Cow<'a, [super::super::super::geometry_msgs::msg::Point32]>,
+            /// `sensor_msgs/ChannelFloat32[]`
+            pub channels: ::std::vec::Vec<<super::ChannelFloat32 as ::pteros_msg::Viewable>::View<'a>>,
+        }
+
+        /// `sensor_msgs/msg/PointCloud2` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct PointCloud2<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `uint32`
+            pub height: u32,
+            /// `uint32`
+            pub width: u32,
+            /// `sensor_msgs/PointField[]`
+            pub fields: ::std::vec::Vec<<super::PointField as ::pteros_msg::Viewable>::View<'a>>,
+            /// `bool`
+            pub is_bigendian: bool,
+            /// `uint32`
+            pub point_step: u32,
+            /// `uint32`
+            pub row_step: u32,
+            /// `uint8[]`
+            pub data: ::pteros_msg::view::Cow<'a, [u8]>,
+            /// `bool`
+            pub is_dense: bool,
+        }
+
+        /// `sensor_msgs/msg/PointField` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct PointField<'a> {
+            /// `string`
+            pub name: ::pteros_msg::view::Str<'a>,
+            /// `uint32`
+            pub offset: u32,
+            /// `uint8`
+            pub datatype: u8,
+            /// `uint32`
+            pub count: u32,
+        }
+
+        /// `sensor_msgs/msg/Range` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Range<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `uint8`
+            pub radiation_type: u8,
+            /// `float32`
+            pub field_of_view: f32,
+            /// `float32`
+            pub min_range: f32,
+            /// `float32`
+            pub max_range: f32,
+            /// `float32`
+            pub range: f32,
+            /// `float32`
+            pub variance: f32,
+        }
+
+        /// `sensor_msgs/msg/RelativeHumidity` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct RelativeHumidity<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `float64`
+            pub relative_humidity: f64,
+            /// `float64`
+            pub variance: f64,
+        }
+
+        /// `sensor_msgs/msg/Temperature` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Temperature<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `float64`
+            pub temperature: f64,
+            /// `float64`
+            pub variance: f64,
+        }
+
+        /// `sensor_msgs/msg/TimeReference` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct TimeReference<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `builtin_interfaces/Time`
+            pub time_ref: super::super::super::builtin_interfaces::msg::Time,
+            /// `string`
+            pub source: ::pteros_msg::view::Str<'a>,
+        }
+    }
 }
 
 /// Services of `sensor_msgs`.

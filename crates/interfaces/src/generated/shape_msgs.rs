@@ -48,8 +48,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Mesh {
+        type View<'a> = view::Mesh<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Mesh {
+                triangles: input.fixed_sequence_view(usize::MAX)?,
+                vertices: input.fixed_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Mesh {
+                triangles: ::pteros_msg::view::Cow::Borrowed(&self.triangles[..]),
+                vertices: ::pteros_msg::view::Cow::Borrowed(&self.vertices[..]),
+            }
+        }
+    }
+
     /// shape_msgs/msg/MeshTriangle
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct MeshTriangle {
         /// `uint32[3]`
         pub vertex_indices: [u32; 3],
@@ -87,8 +111,25 @@ pub mod msg {
         }
     }
 
+    ::pteros_msg::fixed_layout!(MeshTriangle { vertex_indices: [u32; 3] });
+
+    impl ::pteros_msg::Viewable for MeshTriangle {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
+        }
+    }
+
     /// shape_msgs/msg/Plane
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    #[repr(C)]
     pub struct Plane {
         /// `float64[4]`
         pub coef: [f64; 4],
@@ -123,6 +164,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("shape_msgs/msg/Plane"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(Plane { coef: [f64; 4] });
+
+    impl ::pteros_msg::Viewable for Plane {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -209,4 +266,51 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for SolidPrimitive {
+        type View<'a> = view::SolidPrimitive<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::SolidPrimitive {
+                r#type: input.u8()?,
+                dimensions: input.number_sequence_view(3)?,
+                polygon: <super::super::geometry_msgs::msg::Polygon as ::pteros_msg::Viewable>::view(input)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::SolidPrimitive {
+                r#type: self.r#type,
+                dimensions: ::pteros_msg::view::Cow::Borrowed(&self.dimensions[..]),
+                polygon: ::pteros_msg::Viewable::as_view(&self.polygon),
+            }
+        }
+    }
+
+    /// Messages of `shape_msgs` read where they lie.
+    pub mod view {
+        /// `shape_msgs/msg/Mesh` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Mesh<'a> {
+            /// `shape_msgs/MeshTriangle[]`
+            pub triangles: ::pteros_msg::view::Cow<'a, [super::MeshTriangle]>,
+            /// `geometry_msgs/Point[]`
+            pub vertices: ::pteros_msg::view::Cow<'a, [super::super::super::geometry_msgs::msg::Point]>,
+        }
+
+        /// `shape_msgs/msg/SolidPrimitive` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct SolidPrimitive<'a> {
+            /// `uint8`
+            pub r#type: u8,
+            /// `float64[<=3]`
+            pub dimensions: ::pteros_msg::view::Cow<'a, [f64]>,
+            /// `geometry_msgs/Polygon`
+            pub polygon: <super::super::super::geometry_msgs::msg::Polygon as ::pteros_msg::Viewable>::View<'a>,
+        }
+    }
 }

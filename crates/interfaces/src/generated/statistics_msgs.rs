@@ -64,6 +64,37 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for MetricsMessage {
+        type View<'a> = view::MetricsMessage<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::MetricsMessage {
+                measurement_source_name: input.str_view(usize::MAX)?,
+                metrics_source: input.str_view(usize::MAX)?,
+                unit: input.str_view(usize::MAX)?,
+                window_start: ::pteros_msg::Decode::decode(input)?,
+                window_stop: ::pteros_msg::Decode::decode(input)?,
+                statistics: ::pteros_msg::view::Cow::Owned(input.sequence_with(1, usize::MAX, ::pteros_msg::Decode::decode)?),
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::MetricsMessage {
+                measurement_source_name: self.measurement_source_name.as_str().into(),
+                metrics_source: self.metrics_source.as_str().into(),
+                unit: self.unit.as_str().into(),
+                window_start: self.window_start,
+                window_stop: self.window_stop,
+                statistics: ::pteros_msg::view::Cow::Borrowed(&self.statistics[..]),
+            }
+        }
+    }
+
     /// statistics_msgs/msg/StatisticDataPoint
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct StatisticDataPoint {
@@ -104,6 +135,20 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("statistics_msgs/msg/StatisticDataPoint"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for StatisticDataPoint {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -157,4 +202,37 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for StatisticDataType {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
+        }
+    }
+
+    /// Messages of `statistics_msgs` read where they lie.
+    pub mod view {
+        /// `statistics_msgs/msg/MetricsMessage` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct MetricsMessage<'a> {
+            /// `string`
+            pub measurement_source_name: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub metrics_source: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub unit: ::pteros_msg::view::Str<'a>,
+            /// `builtin_interfaces/Time`
+            pub window_start: super::super::super::builtin_interfaces::msg::Time,
+            /// `builtin_interfaces/Time`
+            pub window_stop: super::super::super::builtin_interfaces::msg::Time,
+            /// `statistics_msgs/StatisticDataPoint[]`
+            pub statistics: ::pteros_msg::view::Cow<'a, [super::StatisticDataPoint]>,
+        }
+    }
 }

@@ -44,8 +44,23 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Bool {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
+        }
+    }
+
     /// std_msgs/msg/Byte
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct Byte {
         /// `byte`
         pub data: u8,
@@ -80,6 +95,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("std_msgs/msg/Byte"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(Byte { data: u8 });
+
+    impl ::pteros_msg::Viewable for Byte {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -126,8 +157,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for ByteMultiArray {
+        type View<'a> = view::ByteMultiArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::ByteMultiArray {
+                layout: <MultiArrayLayout as ::pteros_msg::Viewable>::view(input)?,
+                data: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::ByteMultiArray {
+                layout: ::pteros_msg::Viewable::as_view(&self.layout),
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+            }
+        }
+    }
+
     /// std_msgs/msg/Char
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct Char {
         /// `char`
         pub data: u8,
@@ -165,8 +220,25 @@ pub mod msg {
         }
     }
 
+    ::pteros_msg::fixed_layout!(Char { data: u8 });
+
+    impl ::pteros_msg::Viewable for Char {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
+        }
+    }
+
     /// std_msgs/msg/ColorRGBA
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    #[repr(C)]
     pub struct ColorRGBA {
         /// `float32`
         pub r: f32,
@@ -216,6 +288,22 @@ pub mod msg {
         }
     }
 
+    ::pteros_msg::fixed_layout!(ColorRGBA { r: f32, g: f32, b: f32, a: f32 });
+
+    impl ::pteros_msg::Viewable for ColorRGBA {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
+        }
+    }
+
     /// std_msgs/msg/Empty
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Empty {}
@@ -251,8 +339,23 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Empty {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
+        }
+    }
+
     /// std_msgs/msg/Float32
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    #[repr(C)]
     pub struct Float32 {
         /// `float32`
         pub data: f32,
@@ -287,6 +390,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("std_msgs/msg/Float32"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(Float32 { data: f32 });
+
+    impl ::pteros_msg::Viewable for Float32 {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -333,8 +452,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Float32MultiArray {
+        type View<'a> = view::Float32MultiArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Float32MultiArray {
+                layout: <MultiArrayLayout as ::pteros_msg::Viewable>::view(input)?,
+                data: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Float32MultiArray {
+                layout: ::pteros_msg::Viewable::as_view(&self.layout),
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+            }
+        }
+    }
+
     /// std_msgs/msg/Float64
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    #[repr(C)]
     pub struct Float64 {
         /// `float64`
         pub data: f64,
@@ -369,6 +512,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("std_msgs/msg/Float64"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(Float64 { data: f64 });
+
+    impl ::pteros_msg::Viewable for Float64 {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -415,6 +574,29 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Float64MultiArray {
+        type View<'a> = view::Float64MultiArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Float64MultiArray {
+                layout: <MultiArrayLayout as ::pteros_msg::Viewable>::view(input)?,
+                data: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Float64MultiArray {
+                layout: ::pteros_msg::Viewable::as_view(&self.layout),
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+            }
+        }
+    }
+
     /// std_msgs/msg/Header
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Header {
@@ -458,8 +640,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Header {
+        type View<'a> = view::Header<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Header {
+                stamp: ::pteros_msg::Decode::decode(input)?,
+                frame_id: input.str_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Header {
+                stamp: self.stamp,
+                frame_id: self.frame_id.as_str().into(),
+            }
+        }
+    }
+
     /// std_msgs/msg/Int16
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct Int16 {
         /// `int16`
         pub data: i16,
@@ -494,6 +700,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("std_msgs/msg/Int16"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(Int16 { data: i16 });
+
+    impl ::pteros_msg::Viewable for Int16 {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -540,8 +762,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Int16MultiArray {
+        type View<'a> = view::Int16MultiArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Int16MultiArray {
+                layout: <MultiArrayLayout as ::pteros_msg::Viewable>::view(input)?,
+                data: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Int16MultiArray {
+                layout: ::pteros_msg::Viewable::as_view(&self.layout),
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+            }
+        }
+    }
+
     /// std_msgs/msg/Int32
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct Int32 {
         /// `int32`
         pub data: i32,
@@ -576,6 +822,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("std_msgs/msg/Int32"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(Int32 { data: i32 });
+
+    impl ::pteros_msg::Viewable for Int32 {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -622,8 +884,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Int32MultiArray {
+        type View<'a> = view::Int32MultiArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Int32MultiArray {
+                layout: <MultiArrayLayout as ::pteros_msg::Viewable>::view(input)?,
+                data: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Int32MultiArray {
+                layout: ::pteros_msg::Viewable::as_view(&self.layout),
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+            }
+        }
+    }
+
     /// std_msgs/msg/Int64
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct Int64 {
         /// `int64`
         pub data: i64,
@@ -658,6 +944,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("std_msgs/msg/Int64"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(Int64 { data: i64 });
+
+    impl ::pteros_msg::Viewable for Int64 {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -704,8 +1006,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Int64MultiArray {
+        type View<'a> = view::Int64MultiArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Int64MultiArray {
+                layout: <MultiArrayLayout as ::pteros_msg::Viewable>::view(input)?,
+                data: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Int64MultiArray {
+                layout: ::pteros_msg::Viewable::as_view(&self.layout),
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+            }
+        }
+    }
+
     /// std_msgs/msg/Int8
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct Int8 {
         /// `int8`
         pub data: i8,
@@ -740,6 +1066,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("std_msgs/msg/Int8"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(Int8 { data: i8 });
+
+    impl ::pteros_msg::Viewable for Int8 {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -783,6 +1125,29 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("std_msgs/msg/Int8MultiArray"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for Int8MultiArray {
+        type View<'a> = view::Int8MultiArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Int8MultiArray {
+                layout: <MultiArrayLayout as ::pteros_msg::Viewable>::view(input)?,
+                data: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Int8MultiArray {
+                layout: ::pteros_msg::Viewable::as_view(&self.layout),
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+            }
         }
     }
 
@@ -833,6 +1198,31 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for MultiArrayDimension {
+        type View<'a> = view::MultiArrayDimension<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::MultiArrayDimension {
+                label: input.str_view(usize::MAX)?,
+                size: input.u32()?,
+                stride: input.u32()?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::MultiArrayDimension {
+                label: self.label.as_str().into(),
+                size: self.size,
+                stride: self.stride,
+            }
+        }
+    }
+
     /// std_msgs/msg/MultiArrayLayout
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct MultiArrayLayout {
@@ -876,6 +1266,29 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for MultiArrayLayout {
+        type View<'a> = view::MultiArrayLayout<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::MultiArrayLayout {
+                dim: input.sequence_with(1, usize::MAX, <MultiArrayDimension as ::pteros_msg::Viewable>::view)?,
+                data_offset: input.u32()?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::MultiArrayLayout {
+                dim: self.dim.iter().map(::pteros_msg::Viewable::as_view).collect(),
+                data_offset: self.data_offset,
+            }
+        }
+    }
+
     /// std_msgs/msg/String
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct String {
@@ -915,8 +1328,30 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for String {
+        type View<'a> = view::String<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::String {
+                data: input.str_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::String {
+                data: self.data.as_str().into(),
+            }
+        }
+    }
+
     /// std_msgs/msg/UInt16
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct UInt16 {
         /// `uint16`
         pub data: u16,
@@ -951,6 +1386,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("std_msgs/msg/UInt16"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(UInt16 { data: u16 });
+
+    impl ::pteros_msg::Viewable for UInt16 {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -997,8 +1448,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for UInt16MultiArray {
+        type View<'a> = view::UInt16MultiArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::UInt16MultiArray {
+                layout: <MultiArrayLayout as ::pteros_msg::Viewable>::view(input)?,
+                data: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::UInt16MultiArray {
+                layout: ::pteros_msg::Viewable::as_view(&self.layout),
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+            }
+        }
+    }
+
     /// std_msgs/msg/UInt32
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct UInt32 {
         /// `uint32`
         pub data: u32,
@@ -1033,6 +1508,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("std_msgs/msg/UInt32"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(UInt32 { data: u32 });
+
+    impl ::pteros_msg::Viewable for UInt32 {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -1079,8 +1570,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for UInt32MultiArray {
+        type View<'a> = view::UInt32MultiArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::UInt32MultiArray {
+                layout: <MultiArrayLayout as ::pteros_msg::Viewable>::view(input)?,
+                data: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::UInt32MultiArray {
+                layout: ::pteros_msg::Viewable::as_view(&self.layout),
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+            }
+        }
+    }
+
     /// std_msgs/msg/UInt64
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct UInt64 {
         /// `uint64`
         pub data: u64,
@@ -1115,6 +1630,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("std_msgs/msg/UInt64"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(UInt64 { data: u64 });
+
+    impl ::pteros_msg::Viewable for UInt64 {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -1161,8 +1692,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for UInt64MultiArray {
+        type View<'a> = view::UInt64MultiArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::UInt64MultiArray {
+                layout: <MultiArrayLayout as ::pteros_msg::Viewable>::view(input)?,
+                data: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::UInt64MultiArray {
+                layout: ::pteros_msg::Viewable::as_view(&self.layout),
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+            }
+        }
+    }
+
     /// std_msgs/msg/UInt8
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct UInt8 {
         /// `uint8`
         pub data: u8,
@@ -1197,6 +1752,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("std_msgs/msg/UInt8"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(UInt8 { data: u8 });
+
+    impl ::pteros_msg::Viewable for UInt8 {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -1243,4 +1814,164 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for UInt8MultiArray {
+        type View<'a> = view::UInt8MultiArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::UInt8MultiArray {
+                layout: <MultiArrayLayout as ::pteros_msg::Viewable>::view(input)?,
+                data: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::UInt8MultiArray {
+                layout: ::pteros_msg::Viewable::as_view(&self.layout),
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+            }
+        }
+    }
+
+    /// Messages of `std_msgs` read where they lie.
+    pub mod view {
+        /// `std_msgs/msg/ByteMultiArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct ByteMultiArray<'a> {
+            /// `std_msgs/MultiArrayLayout`
+            pub layout: <super::MultiArrayLayout as ::pteros_msg::Viewable>::View<'a>,
+            /// `byte[]`
+            pub data: ::pteros_msg::view::Cow<'a, [u8]>,
+        }
+
+        /// `std_msgs/msg/Float32MultiArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Float32MultiArray<'a> {
+            /// `std_msgs/MultiArrayLayout`
+            pub layout: <super::MultiArrayLayout as ::pteros_msg::Viewable>::View<'a>,
+            /// `float32[]`
+            pub data: ::pteros_msg::view::Cow<'a, [f32]>,
+        }
+
+        /// `std_msgs/msg/Float64MultiArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Float64MultiArray<'a> {
+            /// `std_msgs/MultiArrayLayout`
+            pub layout: <super::MultiArrayLayout as ::pteros_msg::Viewable>::View<'a>,
+            /// `float64[]`
+            pub data: ::pteros_msg::view::Cow<'a, [f64]>,
+        }
+
+        /// `std_msgs/msg/Header` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Header<'a> {
+            /// `builtin_interfaces/Time`
+            pub stamp: super::super::super::builtin_interfaces::msg::Time,
+            /// `string`
+            pub frame_id: ::pteros_msg::view::Str<'a>,
+        }
+
+        /// `std_msgs/msg/Int16MultiArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Int16MultiArray<'a> {
+            /// `std_msgs/MultiArrayLayout`
+            pub layout: <super::MultiArrayLayout as ::pteros_msg::Viewable>::View<'a>,
+            /// `int16[]`
+            pub data: ::pteros_msg::view::Cow<'a, [i16]>,
+        }
+
+        /// `std_msgs/msg/Int32MultiArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Int32MultiArray<'a> {
+            /// `std_msgs/MultiArrayLayout`
+            pub layout: <super::MultiArrayLayout as ::pteros_msg::Viewable>::View<'a>,
+            /// `int32[]`
+            pub data: ::pteros_msg::view::Cow<'a, [i32]>,
+        }
+
+        /// `std_msgs/msg/Int64MultiArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Int64MultiArray<'a> {
+            /// `std_msgs/MultiArrayLayout`
+            pub layout: <super::MultiArrayLayout as ::pteros_msg::Viewable>::View<'a>,
+            /// `int64[]`
+            pub data: ::pteros_msg::view::Cow<'a, [i64]>,
+        }
+
+        /// `std_msgs/msg/Int8MultiArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Int8MultiArray<'a> {
+            /// `std_msgs/MultiArrayLayout`
+            pub layout: <super::MultiArrayLayout as ::pteros_msg::Viewable>::View<'a>,
+            /// `int8[]`
+            pub data: ::pteros_msg::view::Cow<'a, [i8]>,
+        }
+
+        /// `std_msgs/msg/MultiArrayDimension` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct MultiArrayDimension<'a> {
+            /// `string`
+            pub label: ::pteros_msg::view::Str<'a>,
+            /// `uint32`
+            pub size: u32,
+            /// `uint32`
+            pub stride: u32,
+        }
+
+        /// `std_msgs/msg/MultiArrayLayout` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct MultiArrayLayout<'a> {
+            /// `std_msgs/MultiArrayDimension[]`
+            pub dim: ::std::vec::Vec<<super::MultiArrayDimension as ::pteros_msg::Viewable>::View<'a>>,
+            /// `uint32`
+            pub data_offset: u32,
+        }
+
+        /// `std_msgs/msg/String` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct String<'a> {
+            /// `string`
+            pub data: ::pteros_msg::view::Str<'a>,
+        }
+
+        /// `std_msgs/msg/UInt16MultiArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct UInt16MultiArray<'a> {
+            /// `std_msgs/MultiArrayLayout`
+            pub layout: <super::MultiArrayLayout as ::pteros_msg::Viewable>::View<'a>,
+            /// `uint16[]`
+            pub data: ::pteros_msg::view::Cow<'a, [u16]>,
+        }
+
+        /// `std_msgs/msg/UInt32MultiArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct UInt32MultiArray<'a> {
+            /// `std_msgs/MultiArrayLayout`
+            pub layout: <super::MultiArrayLayout as ::pteros_msg::Viewable>::View<'a>,
+            /// `uint32[]`
+            pub data: ::pteros_msg::view::Cow<'a, [u32]>,
+        }
+
+        /// `std_msgs/msg/UInt64MultiArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct UInt64MultiArray<'a> {
+            /// `std_msgs/MultiArrayLayout`
+            pub layout: <super::MultiArrayLayout as ::pteros_msg::Viewable>::View<'a>,
+            /// `uint64[]`
+            pub data: ::pteros_msg::view::Cow<'a, [u64]>,
+        }
+
+        /// `std_msgs/msg/UInt8MultiArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct UInt8MultiArray<'a> {
+            /// `std_msgs/MultiArrayLayout`
+            pub layout: <super::MultiArrayLayout as ::pteros_msg::Viewable>::View<'a>,
+            /// `uint8[]`
+            pub data: ::pteros_msg::view::Cow<'a, [u8]>,
+        }
+    }
 }

@@ -72,4 +72,62 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for DisparityImage {
+        type View<'a> = view::DisparityImage<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::DisparityImage {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                image: <super::super::sensor_msgs::msg::Image as ::pteros_msg::Viewable>::view(input)?,
+                f: input.f32()?,
+                t: input.f32()?,
+                valid_window: ::pteros_msg::Decode::decode(input)?,
+                min_disparity: input.f32()?,
+                max_disparity: input.f32()?,
+                delta_d: input.f32()?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::DisparityImage {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                image: ::pteros_msg::Viewable::as_view(&self.image),
+                f: self.f,
+                t: self.t,
+                valid_window: self.valid_window,
+                min_disparity: self.min_disparity,
+                max_disparity: self.max_disparity,
+                delta_d: self.delta_d,
+            }
+        }
+    }
+
+    /// Messages of `stereo_msgs` read where they lie.
+    pub mod view {
+        /// `stereo_msgs/msg/DisparityImage` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct DisparityImage<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `sensor_msgs/Image`
+            pub image: <super::super::super::sensor_msgs::msg::Image as ::pteros_msg::Viewable>::View<'a>,
+            /// `float32`
+            pub f: f32,
+            /// `float32`
+            pub t: f32,
+            /// `sensor_msgs/RegionOfInterest`
+            pub valid_window: super::super::super::sensor_msgs::msg::RegionOfInterest,
+            /// `float32`
+            pub min_disparity: f32,
+            /// `float32`
+            pub max_disparity: f32,
+            /// `float32`
+            pub delta_d: f32,
+        }
+    }
 }

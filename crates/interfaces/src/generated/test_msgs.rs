@@ -207,6 +207,89 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Arrays {
+        type View<'a> = view::Arrays<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Arrays {
+                bool_values: ::pteros_msg::view::Cow::Owned(input.bool_vec(3)?),
+                byte_values: input.number_array_view(3)?,
+                char_values: input.number_array_view(3)?,
+                float32_values: input.number_array_view(3)?,
+                float64_values: input.number_array_view(3)?,
+                int8_values: input.number_array_view(3)?,
+                uint8_values: input.number_array_view(3)?,
+                int16_values: input.number_array_view(3)?,
+                uint16_values: input.number_array_view(3)?,
+                int32_values: input.number_array_view(3)?,
+                uint32_values: input.number_array_view(3)?,
+                int64_values: input.number_array_view(3)?,
+                uint64_values: input.number_array_view(3)?,
+                string_values: input.vec_with(3, |input| input.str_view(usize::MAX))?,
+                basic_types_values: ::pteros_msg::view::Cow::Owned(input.vec_with(3, ::pteros_msg::Decode::decode)?),
+                constants_values: ::pteros_msg::view::Cow::Owned(input.vec_with(3, ::pteros_msg::Decode::decode)?),
+                defaults_values: ::pteros_msg::view::Cow::Owned(input.vec_with(3, ::pteros_msg::Decode::decode)?),
+                bool_values_default: ::pteros_msg::view::Cow::Owned(input.bool_vec(3)?),
+                byte_values_default: input.number_array_view(3)?,
+                char_values_default: input.number_array_view(3)?,
+                float32_values_default: input.number_array_view(3)?,
+                float64_values_default: input.number_array_view(3)?,
+                int8_values_default: input.number_array_view(3)?,
+                uint8_values_default: input.number_array_view(3)?,
+                int16_values_default: input.number_array_view(3)?,
+                uint16_values_default: input.number_array_view(3)?,
+                int32_values_default: input.number_array_view(3)?,
+                uint32_values_default: input.number_array_view(3)?,
+                int64_values_default: input.number_array_view(3)?,
+                uint64_values_default: input.number_array_view(3)?,
+                string_values_default: input.vec_with(3, |input| input.str_view(usize::MAX))?,
+                alignment_check: input.i32()?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Arrays {
+                bool_values: ::pteros_msg::view::Cow::Borrowed(&self.bool_values[..]),
+                byte_values: ::pteros_msg::view::Cow::Borrowed(&self.byte_values[..]),
+                char_values: ::pteros_msg::view::Cow::Borrowed(&self.char_values[..]),
+                float32_values: ::pteros_msg::view::Cow::Borrowed(&self.float32_values[..]),
+                float64_values: ::pteros_msg::view::Cow::Borrowed(&self.float64_values[..]),
+                int8_values: ::pteros_msg::view::Cow::Borrowed(&self.int8_values[..]),
+                uint8_values: ::pteros_msg::view::Cow::Borrowed(&self.uint8_values[..]),
+                int16_values: ::pteros_msg::view::Cow::Borrowed(&self.int16_values[..]),
+                uint16_values: ::pteros_msg::view::Cow::Borrowed(&self.uint16_values[..]),
+                int32_values: ::pteros_msg::view::Cow::Borrowed(&self.int32_values[..]),
+                uint32_values: ::pteros_msg::view::Cow::Borrowed(&self.uint32_values[..]),
+                int64_values: ::pteros_msg::view::Cow::Borrowed(&self.int64_values[..]),
+                uint64_values: ::pteros_msg::view::Cow::Borrowed(&self.uint64_values[..]),
+                string_values: self.string_values.iter().map(|text| text.as_str().into()).collect(),
+                basic_types_values: ::pteros_msg::view::Cow::Borrowed(&self.basic_types_values[..]),
+                constants_values: ::pteros_msg::view::Cow::Borrowed(&self.constants_values[..]),
+                defaults_values: ::pteros_msg::view::Cow::Borrowed(&self.defaults_values[..]),
+                bool_values_default: ::pteros_msg::view::Cow::Borrowed(&self.bool_values_default[..]),
+                byte_values_default: ::pteros_msg::view::Cow::Borrowed(&self.byte_values_default[..]),
+                char_values_default: ::pteros_msg::view::Cow::Borrowed(&self.char_values_default[..]),
+                float32_values_default: ::pteros_msg::view::Cow::Borrowed(&self.float32_values_default[..]),
+                float64_values_default: ::pteros_msg::view::Cow::Borrowed(&self.float64_values_default[..]),
+                int8_values_default: ::pteros_msg::view::Cow::Borrowed(&self.int8_values_default[..]),
+                uint8_values_default: ::pteros_msg::view::Cow::Borrowed(&self.uint8_values_default[..]),
+                int16_values_default: ::pteros_msg::view::Cow::Borrowed(&self.int16_values_default[..]),
+                uint16_values_default: ::pteros_msg::view::Cow::Borrowed(&self.uint16_values_default[..]),
+                int32_values_default: ::pteros_msg::view::Cow::Borrowed(&self.int32_values_default[..]),
+                uint32_values_default: ::pteros_msg::view::Cow::Borrowed(&self.uint32_values_default[..]),
+                int64_values_default: ::pteros_msg::view::Cow::Borrowed(&self.int64_values_default[..]),
+                uint64_values_default: ::pteros_msg::view::Cow::Borrowed(&self.uint64_values_default[..]),
+                string_values_default: self.string_values_default.iter().map(|text| text.as_str().into()).collect(),
+                alignment_check: self.alignment_check,
+            }
+        }
+    }
+
     /// test_msgs/msg/BasicTypes
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct BasicTypes {
@@ -291,6 +374,20 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("test_msgs/msg/BasicTypes"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for BasicTypes {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -516,6 +613,85 @@ pub mod msg {
             ::pteros_msg::BoundError::check("int64_values_default", self.int64_values_default.len(), 3)?;
             ::pteros_msg::BoundError::check("uint64_values_default", self.uint64_values_default.len(), 3)?;
             Ok(())
+        }
+    }
+
+    impl ::pteros_msg::Viewable for BoundedPlainSequences {
+        type View<'a> = view::BoundedPlainSequences<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::BoundedPlainSequences {
+                bool_values: ::pteros_msg::view::Cow::Owned(input.bool_sequence(3)?),
+                byte_values: input.number_sequence_view(3)?,
+                char_values: input.number_sequence_view(3)?,
+                float32_values: input.number_sequence_view(3)?,
+                float64_values: input.number_sequence_view(3)?,
+                int8_values: input.number_sequence_view(3)?,
+                uint8_values: input.number_sequence_view(3)?,
+                int16_values: input.number_sequence_view(3)?,
+                uint16_values: input.number_sequence_view(3)?,
+                int32_values: input.number_sequence_view(3)?,
+                uint32_values: input.number_sequence_view(3)?,
+                int64_values: input.number_sequence_view(3)?,
+                uint64_values: input.number_sequence_view(3)?,
+                basic_types_values: ::pteros_msg::view::Cow::Owned(input.sequence_with(1, 3, ::pteros_msg::Decode::decode)?),
+                constants_values: ::pteros_msg::view::Cow::Owned(input.sequence_with(1, 3, ::pteros_msg::Decode::decode)?),
+                defaults_values: ::pteros_msg::view::Cow::Owned(input.sequence_with(1, 3, ::pteros_msg::Decode::decode)?),
+                bool_values_default: ::pteros_msg::view::Cow::Owned(input.bool_sequence(3)?),
+                byte_values_default: input.number_sequence_view(3)?,
+                char_values_default: input.number_sequence_view(3)?,
+                float32_values_default: input.number_sequence_view(3)?,
+                float64_values_default: input.number_sequence_view(3)?,
+                int8_values_default: input.number_sequence_view(3)?,
+                uint8_values_default: input.number_sequence_view(3)?,
+                int16_values_default: input.number_sequence_view(3)?,
+                uint16_values_default: input.number_sequence_view(3)?,
+                int32_values_default: input.number_sequence_view(3)?,
+                uint32_values_default: input.number_sequence_view(3)?,
+                int64_values_default: input.number_sequence_view(3)?,
+                uint64_values_default: input.number_sequence_view(3)?,
+                alignment_check: input.i32()?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::BoundedPlainSequences {
+                bool_values: ::pteros_msg::view::Cow::Borrowed(&self.bool_values[..]),
+                byte_values: ::pteros_msg::view::Cow::Borrowed(&self.byte_values[..]),
+                char_values: ::pteros_msg::view::Cow::Borrowed(&self.char_values[..]),
+                float32_values: ::pteros_msg::view::Cow::Borrowed(&self.float32_values[..]),
+                float64_values: ::pteros_msg::view::Cow::Borrowed(&self.float64_values[..]),
+                int8_values: ::pteros_msg::view::Cow::Borrowed(&self.int8_values[..]),
+                uint8_values: ::pteros_msg::view::Cow::Borrowed(&self.uint8_values[..]),
+                int16_values: ::pteros_msg::view::Cow::Borrowed(&self.int16_values[..]),
+                uint16_values: ::pteros_msg::view::Cow::Borrowed(&self.uint16_values[..]),
+                int32_values: ::pteros_msg::view::Cow::Borrowed(&self.int32_values[..]),
+                uint32_values: ::pteros_msg::view::Cow::Borrowed(&self.uint32_values[..]),
+                int64_values: ::pteros_msg::view::Cow::Borrowed(&self.int64_values[..]),
+                uint64_values: ::pteros_msg::view::Cow::Borrowed(&self.uint64_values[..]),
+                basic_types_values: ::pteros_msg::view::Cow::Borrowed(&self.basic_types_values[..]),
+                constants_values: ::pteros_msg::view::Cow::Borrowed(&self.constants_values[..]),
+                defaults_values: ::pteros_msg::view::Cow::Borrowed(&self.defaults_values[..]),
+                bool_values_default: ::pteros_msg::view::Cow::Borrowed(&self.bool_values_default[..]),
+                byte_values_default: ::pteros_msg::view::Cow::Borrowed(&self.byte_values_default[..]),
+                char_values_default: ::pteros_msg::view::Cow::Borrowed(&self.char_values_default[..]),
+                float32_values_default: ::pteros_msg::view::Cow::Borrowed(&self.float32_values_default[..]),
+                float64_values_default: ::pteros_msg::view::Cow::Borrowed(&self.float64_values_default[..]),
+                int8_values_default: ::pteros_msg::view::Cow::Borrowed(&self.int8_values_default[..]),
+                uint8_values_default: ::pteros_msg::view::Cow::Borrowed(&self.uint8_values_default[..]),
+                int16_values_default: ::pteros_msg::view::Cow::Borrowed(&self.int16_values_default[..]),
+                uint16_values_default: ::pteros_msg::view::Cow::Borrowed(&self.uint16_values_default[..]),
+                int32_values_default: ::pteros_msg::view::Cow::Borrowed(&self.int32_values_default[..]),
+                uint32_values_default: ::pteros_msg::view::Cow::Borrowed(&self.uint32_values_default[..]),
+                int64_values_default: ::pteros_msg::view::Cow::Borrowed(&self.int64_values_default[..]),
+                uint64_values_default: ::pteros_msg::view::Cow::Borrowed(&self.uint64_values_default[..]),
+                alignment_check: self.alignment_check,
+            }
         }
     }
 
@@ -756,8 +932,92 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for BoundedSequences {
+        type View<'a> = view::BoundedSequences<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::BoundedSequences {
+                bool_values: ::pteros_msg::view::Cow::Owned(input.bool_sequence(3)?),
+                byte_values: input.number_sequence_view(3)?,
+                char_values: input.number_sequence_view(3)?,
+                float32_values: input.number_sequence_view(3)?,
+                float64_values: input.number_sequence_view(3)?,
+                int8_values: input.number_sequence_view(3)?,
+                uint8_values: input.number_sequence_view(3)?,
+                int16_values: input.number_sequence_view(3)?,
+                uint16_values: input.number_sequence_view(3)?,
+                int32_values: input.number_sequence_view(3)?,
+                uint32_values: input.number_sequence_view(3)?,
+                int64_values: input.number_sequence_view(3)?,
+                uint64_values: input.number_sequence_view(3)?,
+                string_values: input.sequence_with(4, 3, |input| input.str_view(usize::MAX))?,
+                basic_types_values: ::pteros_msg::view::Cow::Owned(input.sequence_with(1, 3, ::pteros_msg::Decode::decode)?),
+                constants_values: ::pteros_msg::view::Cow::Owned(input.sequence_with(1, 3, ::pteros_msg::Decode::decode)?),
+                defaults_values: ::pteros_msg::view::Cow::Owned(input.sequence_with(1, 3, ::pteros_msg::Decode::decode)?),
+                bool_values_default: ::pteros_msg::view::Cow::Owned(input.bool_sequence(3)?),
+                byte_values_default: input.number_sequence_view(3)?,
+                char_values_default: input.number_sequence_view(3)?,
+                float32_values_default: input.number_sequence_view(3)?,
+                float64_values_default: input.number_sequence_view(3)?,
+                int8_values_default: input.number_sequence_view(3)?,
+                uint8_values_default: input.number_sequence_view(3)?,
+                int16_values_default: input.number_sequence_view(3)?,
+                uint16_values_default: input.number_sequence_view(3)?,
+                int32_values_default: input.number_sequence_view(3)?,
+                uint32_values_default: input.number_sequence_view(3)?,
+                int64_values_default: input.number_sequence_view(3)?,
+                uint64_values_default: input.number_sequence_view(3)?,
+                string_values_default: input.sequence_with(4, 3, |input| input.str_view(usize::MAX))?,
+                alignment_check: input.i32()?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::BoundedSequences {
+                bool_values: ::pteros_msg::view::Cow::Borrowed(&self.bool_values[..]),
+                byte_values: ::pteros_msg::view::Cow::Borrowed(&self.byte_values[..]),
+                char_values: ::pteros_msg::view::Cow::Borrowed(&self.char_values[..]),
+                float32_values: ::pteros_msg::view::Cow::Borrowed(&self.float32_values[..]),
+                float64_values: ::pteros_msg::view::Cow::Borrowed(&self.float64_values[..]),
+                int8_values: ::pteros_msg::view::Cow::Borrowed(&self.int8_values[..]),
+                uint8_values: ::pteros_msg::view::Cow::Borrowed(&self.uint8_values[..]),
+                int16_values: ::pteros_msg::view::Cow::Borrowed(&self.int16_values[..]),
+                uint16_values: ::pteros_msg::view::Cow::Borrowed(&self.uint16_values[..]),
+                int32_values: ::pteros_msg::view::Cow::Borrowed(&self.int32_values[..]),
+                uint32_values: ::pteros_msg::view::Cow::Borrowed(&self.uint32_values[..]),
+                int64_values: ::pteros_msg::view::Cow::Borrowed(&self.int64_values[..]),
+                uint64_values: ::pteros_msg::view::Cow::Borrowed(&self.uint64_values[..]),
+                string_values: self.string_values.iter().map(|text| text.as_str().into()).collect(),
+                basic_types_values: ::pteros_msg::view::Cow::Borrowed(&self.basic_types_values[..]),
+                constants_values: ::pteros_msg::view::Cow::Borrowed(&self.constants_values[..]),
+                defaults_values: ::pteros_msg::view::Cow::Borrowed(&self.defaults_values[..]),
+                bool_values_default: ::pteros_msg::view::Cow::Borrowed(&self.bool_values_default[..]),
+                byte_values_default: ::pteros_msg::view::Cow::Borrowed(&self.byte_values_default[..]),
+                char_values_default: ::pteros_msg::view::Cow::Borrowed(&self.char_values_default[..]),
+                float32_values_default: ::pteros_msg::view::Cow::Borrowed(&self.float32_values_default[..]),
+                float64_values_default: ::pteros_msg::view::Cow::Borrowed(&self.float64_values_default[..]),
+                int8_values_default: ::pteros_msg::view::Cow::Borrowed(&self.int8_values_default[..]),
+                uint8_values_default: ::pteros_msg::view::Cow::Borrowed(&self.uint8_values_default[..]),
+                int16_values_default: ::pteros_msg::view::Cow::Borrowed(&self.int16_values_default[..]),
+                uint16_values_default: ::pteros_msg::view::Cow::Borrowed(&self.uint16_values_default[..]),
+                int32_values_default: ::pteros_msg::view::Cow::Borrowed(&self.int32_values_default[..]),
+                uint32_values_default: ::pteros_msg::view::Cow::Borrowed(&self.uint32_values_default[..]),
+                int64_values_default: ::pteros_msg::view::Cow::Borrowed(&self.int64_values_default[..]),
+                uint64_values_default: ::pteros_msg::view::Cow::Borrowed(&self.uint64_values_default[..]),
+                string_values_default: self.string_values_default.iter().map(|text| text.as_str().into()).collect(),
+                alignment_check: self.alignment_check,
+            }
+        }
+    }
+
     /// test_msgs/msg/Builtins
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct Builtins {
         /// `builtin_interfaces/Duration`
         pub duration_value: super::super::builtin_interfaces::msg::Duration,
@@ -796,6 +1056,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("test_msgs/msg/Builtins"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(Builtins { duration_value: super::super::builtin_interfaces::msg::Duration, time_value: super::super::builtin_interfaces::msg::Time });
+
+    impl ::pteros_msg::Viewable for Builtins {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -860,6 +1136,20 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("test_msgs/msg/Constants"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for Constants {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -970,6 +1260,20 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Defaults {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
+        }
+    }
+
     /// test_msgs/msg/Empty
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Empty {}
@@ -1002,6 +1306,20 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("test_msgs/msg/Empty"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for Empty {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -1095,6 +1413,43 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for MultiNested {
+        type View<'a> = view::MultiNested<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::MultiNested {
+                array_of_arrays: input.vec_with(3, <Arrays as ::pteros_msg::Viewable>::view)?,
+                array_of_bounded_sequences: input.vec_with(3, <BoundedSequences as ::pteros_msg::Viewable>::view)?,
+                array_of_unbounded_sequences: input.vec_with(3, <UnboundedSequences as ::pteros_msg::Viewable>::view)?,
+                bounded_sequence_of_arrays: input.sequence_with(1, 3, <Arrays as ::pteros_msg::Viewable>::view)?,
+                bounded_sequence_of_bounded_sequences: input.sequence_with(1, 3, <BoundedSequences as ::pteros_msg::Viewable>::view)?,
+                bounded_sequence_of_unbounded_sequences: input.sequence_with(1, 3, <UnboundedSequences as ::pteros_msg::Viewable>::view)?,
+                unbounded_sequence_of_arrays: input.sequence_with(1, usize::MAX, <Arrays as ::pteros_msg::Viewable>::view)?,
+                unbounded_sequence_of_bounded_sequences: input.sequence_with(1, usize::MAX, <BoundedSequences as ::pteros_msg::Viewable>::view)?,
+                unbounded_sequence_of_unbounded_sequences: input.sequence_with(1, usize::MAX, <UnboundedSequences as ::pteros_msg::Viewable>::view)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::MultiNested {
+                array_of_arrays: self.array_of_arrays.iter().map(::pteros_msg::Viewable::as_view).collect(),
+                array_of_bounded_sequences: self.array_of_bounded_sequences.iter().map(::pteros_msg::Viewable::as_view).collect(),
+                array_of_unbounded_sequences: self.array_of_unbounded_sequences.iter().map(::pteros_msg::Viewable::as_view).collect(),
+                bounded_sequence_of_arrays: self.bounded_sequence_of_arrays.iter().map(::pteros_msg::Viewable::as_view).collect(),
+                bounded_sequence_of_bounded_sequences: self.bounded_sequence_of_bounded_sequences.iter().map(::pteros_msg::Viewable::as_view).collect(),
+                bounded_sequence_of_unbounded_sequences: self.bounded_sequence_of_unbounded_sequences.iter().map(::pteros_msg::Viewable::as_view).collect(),
+                unbounded_sequence_of_arrays: self.unbounded_sequence_of_arrays.iter().map(::pteros_msg::Viewable::as_view).collect(),
+                unbounded_sequence_of_bounded_sequences: self.unbounded_sequence_of_bounded_sequences.iter().map(::pteros_msg::Viewable::as_view).collect(),
+                unbounded_sequence_of_unbounded_sequences: self.unbounded_sequence_of_unbounded_sequences.iter().map(::pteros_msg::Viewable::as_view).collect(),
+            }
+        }
+    }
+
     /// test_msgs/msg/Nested
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct Nested {
@@ -1131,6 +1486,20 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("test_msgs/msg/Nested"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for Nested {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            ::pteros_msg::Decode::decode(input).map(|value| ::pteros_msg::view::Whole::Copied(::std::boxed::Box::new(value)))
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 
@@ -1248,6 +1617,49 @@ pub mod msg {
             ::pteros_msg::BoundError::check("bounded_string_value_default4", self.bounded_string_value_default4.len(), 22)?;
             ::pteros_msg::BoundError::check("bounded_string_value_default5", self.bounded_string_value_default5.len(), 22)?;
             Ok(())
+        }
+    }
+
+    impl ::pteros_msg::Viewable for Strings {
+        type View<'a> = view::Strings<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Strings {
+                string_value: input.str_view(usize::MAX)?,
+                string_value_default1: input.str_view(usize::MAX)?,
+                string_value_default2: input.str_view(usize::MAX)?,
+                string_value_default3: input.str_view(usize::MAX)?,
+                string_value_default4: input.str_view(usize::MAX)?,
+                string_value_default5: input.str_view(usize::MAX)?,
+                bounded_string_value: input.str_view(22)?,
+                bounded_string_value_default1: input.str_view(22)?,
+                bounded_string_value_default2: input.str_view(22)?,
+                bounded_string_value_default3: input.str_view(22)?,
+                bounded_string_value_default4: input.str_view(22)?,
+                bounded_string_value_default5: input.str_view(22)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Strings {
+                string_value: self.string_value.as_str().into(),
+                string_value_default1: self.string_value_default1.as_str().into(),
+                string_value_default2: self.string_value_default2.as_str().into(),
+                string_value_default3: self.string_value_default3.as_str().into(),
+                string_value_default4: self.string_value_default4.as_str().into(),
+                string_value_default5: self.string_value_default5.as_str().into(),
+                bounded_string_value: self.bounded_string_value.as_str().into(),
+                bounded_string_value_default1: self.bounded_string_value_default1.as_str().into(),
+                bounded_string_value_default2: self.bounded_string_value_default2.as_str().into(),
+                bounded_string_value_default3: self.bounded_string_value_default3.as_str().into(),
+                bounded_string_value_default4: self.bounded_string_value_default4.as_str().into(),
+                bounded_string_value_default5: self.bounded_string_value_default5.as_str().into(),
+            }
         }
     }
 
@@ -1453,6 +1865,89 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for UnboundedSequences {
+        type View<'a> = view::UnboundedSequences<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::UnboundedSequences {
+                bool_values: ::pteros_msg::view::Cow::Owned(input.bool_sequence(usize::MAX)?),
+                byte_values: input.number_sequence_view(usize::MAX)?,
+                char_values: input.number_sequence_view(usize::MAX)?,
+                float32_values: input.number_sequence_view(usize::MAX)?,
+                float64_values: input.number_sequence_view(usize::MAX)?,
+                int8_values: input.number_sequence_view(usize::MAX)?,
+                uint8_values: input.number_sequence_view(usize::MAX)?,
+                int16_values: input.number_sequence_view(usize::MAX)?,
+                uint16_values: input.number_sequence_view(usize::MAX)?,
+                int32_values: input.number_sequence_view(usize::MAX)?,
+                uint32_values: input.number_sequence_view(usize::MAX)?,
+                int64_values: input.number_sequence_view(usize::MAX)?,
+                uint64_values: input.number_sequence_view(usize::MAX)?,
+                string_values: input.sequence_with(4, usize::MAX, |input| input.str_view(usize::MAX))?,
+                basic_types_values: ::pteros_msg::view::Cow::Owned(input.sequence_with(1, usize::MAX, ::pteros_msg::Decode::decode)?),
+                constants_values: ::pteros_msg::view::Cow::Owned(input.sequence_with(1, usize::MAX, ::pteros_msg::Decode::decode)?),
+                defaults_values: ::pteros_msg::view::Cow::Owned(input.sequence_with(1, usize::MAX, ::pteros_msg::Decode::decode)?),
+                bool_values_default: ::pteros_msg::view::Cow::Owned(input.bool_sequence(usize::MAX)?),
+                byte_values_default: input.number_sequence_view(usize::MAX)?,
+                char_values_default: input.number_sequence_view(usize::MAX)?,
+                float32_values_default: input.number_sequence_view(usize::MAX)?,
+                float64_values_default: input.number_sequence_view(usize::MAX)?,
+                int8_values_default: input.number_sequence_view(usize::MAX)?,
+                uint8_values_default: input.number_sequence_view(usize::MAX)?,
+                int16_values_default: input.number_sequence_view(usize::MAX)?,
+                uint16_values_default: input.number_sequence_view(usize::MAX)?,
+                int32_values_default: input.number_sequence_view(usize::MAX)?,
+                uint32_values_default: input.number_sequence_view(usize::MAX)?,
+                int64_values_default: input.number_sequence_view(usize::MAX)?,
+                uint64_values_default: input.number_sequence_view(usize::MAX)?,
+                string_values_default: input.sequence_with(4, usize::MAX, |input| input.str_view(usize::MAX))?,
+                alignment_check: input.i32()?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::UnboundedSequences {
+                bool_values: ::pteros_msg::view::Cow::Borrowed(&self.bool_values[..]),
+                byte_values: ::pteros_msg::view::Cow::Borrowed(&self.byte_values[..]),
+                char_values: ::pteros_msg::view::Cow::Borrowed(&self.char_values[..]),
+                float32_values: ::pteros_msg::view::Cow::Borrowed(&self.float32_values[..]),
+                float64_values: ::pteros_msg::view::Cow::Borrowed(&self.float64_values[..]),
+                int8_values: ::pteros_msg::view::Cow::Borrowed(&self.int8_values[..]),
+                uint8_values: ::pteros_msg::view::Cow::Borrowed(&self.uint8_values[..]),
+                int16_values: ::pteros_msg::view::Cow::Borrowed(&self.int16_values[..]),
+                uint16_values: ::pteros_msg::view::Cow::Borrowed(&self.uint16_values[..]),
+                int32_values: ::pteros_msg::view::Cow::Borrowed(&self.int32_values[..]),
+                uint32_values: ::pteros_msg::view::Cow::Borrowed(&self.uint32_values[..]),
+                int64_values: ::pteros_msg::view::Cow::Borrowed(&self.int64_values[..]),
+                uint64_values: ::pteros_msg::view::Cow::Borrowed(&self.uint64_values[..]),
+                string_values: self.string_values.iter().map(|text| text.as_str().into()).collect(),
+                basic_types_values: ::pteros_msg::view::Cow::Borrowed(&self.basic_types_values[..]),
+                constants_values: ::pteros_msg::view::Cow::Borrowed(&self.constants_values[..]),
+                defaults_values: ::pteros_msg::view::Cow::Borrowed(&self.defaults_values[..]),
+                bool_values_default: ::pteros_msg::view::Cow::Borrowed(&self.bool_values_default[..]),
+                byte_values_default: ::pteros_msg::view::Cow::Borrowed(&self.byte_values_default[..]),
+                char_values_default: ::pteros_msg::view::Cow::Borrowed(&self.char_values_default[..]),
+                float32_values_default: ::pteros_msg::view::Cow::Borrowed(&self.float32_values_default[..]),
+                float64_values_default: ::pteros_msg::view::Cow::Borrowed(&self.float64_values_default[..]),
+                int8_values_default: ::pteros_msg::view::Cow::Borrowed(&self.int8_values_default[..]),
+                uint8_values_default: ::pteros_msg::view::Cow::Borrowed(&self.uint8_values_default[..]),
+                int16_values_default: ::pteros_msg::view::Cow::Borrowed(&self.int16_values_default[..]),
+                uint16_values_default: ::pteros_msg::view::Cow::Borrowed(&self.uint16_values_default[..]),
+                int32_values_default: ::pteros_msg::view::Cow::Borrowed(&self.int32_values_default[..]),
+                uint32_values_default: ::pteros_msg::view::Cow::Borrowed(&self.uint32_values_default[..]),
+                int64_values_default: ::pteros_msg::view::Cow::Borrowed(&self.int64_values_default[..]),
+                uint64_values_default: ::pteros_msg::view::Cow::Borrowed(&self.uint64_values_default[..]),
+                string_values_default: self.string_values_default.iter().map(|text| text.as_str().into()).collect(),
+                alignment_check: self.alignment_check,
+            }
+        }
+    }
+
     /// test_msgs/msg/WStrings
     #[derive(Clone, Debug, PartialEq)]
     pub struct WStrings {
@@ -1535,6 +2030,384 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for WStrings {
+        type View<'a> = view::WStrings<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::WStrings {
+                wstring_value: ::pteros_msg::view::Cow::Owned(input.wstring(usize::MAX)?),
+                wstring_value_default1: ::pteros_msg::view::Cow::Owned(input.wstring(usize::MAX)?),
+                wstring_value_default2: ::pteros_msg::view::Cow::Owned(input.wstring(usize::MAX)?),
+                wstring_value_default3: ::pteros_msg::view::Cow::Owned(input.wstring(usize::MAX)?),
+                array_of_wstrings: ::pteros_msg::view::Cow::Owned(input.vec_with(3, |input| input.wstring(usize::MAX))?),
+                bounded_sequence_of_wstrings: ::pteros_msg::view::Cow::Owned(input.sequence_with(4, 3, |input| input.wstring(usize::MAX))?),
+                unbounded_sequence_of_wstrings: ::pteros_msg::view::Cow::Owned(input.sequence_with(4, usize::MAX, |input| input.wstring(usize::MAX))?),
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::WStrings {
+                wstring_value: ::pteros_msg::view::Cow::Borrowed(&self.wstring_value),
+                wstring_value_default1: ::pteros_msg::view::Cow::Borrowed(&self.wstring_value_default1),
+                wstring_value_default2: ::pteros_msg::view::Cow::Borrowed(&self.wstring_value_default2),
+                wstring_value_default3: ::pteros_msg::view::Cow::Borrowed(&self.wstring_value_default3),
+                array_of_wstrings: ::pteros_msg::view::Cow::Borrowed(&self.array_of_wstrings[..]),
+                bounded_sequence_of_wstrings: ::pteros_msg::view::Cow::Borrowed(&self.bounded_sequence_of_wstrings[..]),
+                unbounded_sequence_of_wstrings: ::pteros_msg::view::Cow::Borrowed(&self.unbounded_sequence_of_wstrings[..]),
+            }
+        }
+    }
+
+    /// Messages of `test_msgs` read where they lie.
+    pub mod view {
+        /// `test_msgs/msg/Arrays` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Arrays<'a> {
+            /// `bool[3]`
+            pub bool_values: ::pteros_msg::view::Cow<'a, [bool]>,
+            /// `byte[3]`
+            pub byte_values: ::pteros_msg::view::Cow<'a, [u8]>,
+            /// `char[3]`
+            pub char_values: ::pteros_msg::view::Cow<'a, [u8]>,
+            /// `float32[3]`
+            pub float32_values: ::pteros_msg::view::Cow<'a, [f32]>,
+            /// `float64[3]`
+            pub float64_values: ::pteros_msg::view::Cow<'a, [f64]>,
+            /// `int8[3]`
+            pub int8_values: ::pteros_msg::view::Cow<'a, [i8]>,
+            /// `uint8[3]`
+            pub uint8_values: ::pteros_msg::view::Cow<'a, [u8]>,
+            /// `int16[3]`
+            pub int16_values: ::pteros_msg::view::Cow<'a, [i16]>,
+            /// `uint16[3]`
+            pub uint16_values: ::pteros_msg::view::Cow<'a, [u16]>,
+            /// `int32[3]`
+            pub int32_values: ::pteros_msg::view::Cow<'a, [i32]>,
+            /// `uint32[3]`
+            pub uint32_values: ::pteros_msg::view::Cow<'a, [u32]>,
+            /// `int64[3]`
+            pub int64_values: ::pteros_msg::view::Cow<'a, [i64]>,
+            /// `uint64[3]`
+            pub uint64_values: ::pteros_msg::view::Cow<'a, [u64]>,
+            /// `string[3]`
+            pub string_values: ::std::vec::Vec<::pteros_msg::view::Str<'a>>,
+            /// `test_msgs/BasicTypes[3]`
+            pub basic_types_values: ::pteros_msg::view::Cow<'a, [super::BasicTypes]>,
+            /// `test_msgs/Constants[3]`
+            pub constants_values: ::pteros_msg::view::Cow<'a, [super::Constants]>,
+            /// `test_msgs/Defaults[3]`
+            pub defaults_values: ::pteros_msg::view::Cow<'a, [super::Defaults]>,
+            /// `bool[3]`
+            pub bool_values_default: ::pteros_msg::view::Cow<'a, [bool]>,
+            /// `byte[3]`
+            pub byte_values_default: ::pteros_msg::view::Cow<'a, [u8]>,
+            /// `char[3]`
+            pub char_values_default: ::pteros_msg::view::Cow<'a, [u8]>,
+            /// `float32[3]`
+            pub float32_values_default: ::pteros_msg::view::Cow<'a, [f32]>,
+            /// `float64[3]`
+            pub float64_values_default: ::pteros_msg::view::Cow<'a, [f64]>,
+            /// `int8[3]`
+            pub int8_values_default: ::pteros_msg::view::Cow<'a, [i8]>,
+            /// `uint8[3]`
+            pub uint8_values_default: ::pteros_msg::view::Cow<'a, [u8]>,
+            /// `int16[3]`
+            pub int16_values_default: ::pteros_msg::view::Cow<'a, [i16]>,
+            /// `uint16[3]`
+            pub uint16_values_default: ::pteros_msg::view::Cow<'a, [u16]>,
+            /// `int32[3]`
+            pub int32_values_default: ::pteros_msg::view::Cow<'a, [i32]>,
+            /// `uint32[3]`
+            pub uint32_values_default: ::pteros_msg::view::Cow<'a, [u32]>,
+            /// `int64[3]`
+            pub int64_values_default: ::pteros_msg::view::Cow<'a, [i64]>,
+            /// `uint64[3]`
+            pub uint64_values_default: ::pteros_msg::view::Cow<'a, [u64]>,
+            /// `string[3]`
+            pub string_values_default: ::std::vec::Vec<::pteros_msg::view::Str<'a>>,
+            /// `int32`
+            pub alignment_check: i32,
+        }
+
+        /// `test_msgs/msg/BoundedPlainSequences` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct BoundedPlainSequences<'a> {
+            /// `bool[<=3]`
+            pub bool_values: ::pteros_msg::view::Cow<'a, [bool]>,
+            /// `byte[<=3]`
+            pub byte_values: ::pteros_msg::view::Cow<'a, [u8]>,
+            /// `char[<=3]`
+            pub char_values: ::pteros_msg::view::Cow<'a, [u8]>,
+            /// `float32[<=3]`
+            pub float32_values: ::pteros_msg::view::Cow<'a, [f32]>,
+            /// `float64[<=3]`
+            pub float64_values: ::pteros_msg::view::Cow<'a, [f64]>,
+            /// `int8[<=3]`
+            pub int8_values: ::pteros_msg::view::Cow<'a, [i8]>,
+            /// `uint8[<=3]`
+            pub uint8_values: ::pteros_msg::view::Cow<'a, [u8]>,
+            /// `int16[<=3]`
+            pub int16_values: ::pteros_msg::view::Cow<'a, [i16]>,
+            /// `uint16[<=3]`
+            pub uint16_values: ::pteros_msg::view::Cow<'a, [u16]>,
+            /// `int32[<=3]`
+            pub int32_values: ::pteros_msg::view::Cow<'a, [i32]>,
+            /// `uint32[<=3]`
+            pub uint32_values: ::pteros_msg::view::Cow<'a, [u32]>,
+            /// `int64[<=3]`
+            pub int64_values: ::pteros_msg::view::Cow<'a, [i64]>,
+            /// `uint64[<=3]`
+            pub uint64_values: ::pteros_msg::view::Cow<'a, [u64]>,
+            /// `test_msgs/BasicTypes[<=3]`
+            pub basic_types_values: ::pteros_msg::view::Cow<'a, [super::BasicTypes]>,
+            /// `test_msgs/Constants[<=3]`
+            pub constants_values: ::pteros_msg::view::Cow<'a, [super::Constants]>,
+            /// `test_msgs/Defaults[<=3]`
+            pub defaults_values: ::pteros_msg::view::Cow<'a, [super::Defaults]>,
+            /// `bool[<=3]`
+            pub bool_values_default: ::pteros_msg::view::Cow<'a, [bool]>,
+            /// `byte[<=3]`
+            pub byte_values_default: ::pteros_msg::view::Cow<'a, [u8]>,
+            /// `char[<=3]`
+            pub char_values_default: ::pteros_msg::view::Cow<'a, [u8]>,
+            /// `float32[<=3]`
+            pub float32_values_default: ::pteros_msg::view::Cow<'a, [f32]>,
+            /// `float64[<=3]`
+            pub float64_values_default: ::pteros_msg::view::Cow<'a, [f64]>,
+            /// `int8[<=3]`
+            pub int8_values_default: ::pteros_msg::view::Cow<'a, [i8]>,
+            /// `uint8[<=3]`
+            pub uint8_values_default: ::pteros_msg::view::Cow<'a, [u8]>,
+            /// `int16[<=3]`
+            pub int16_values_default: ::pteros_msg::view::Cow<'a, [i16]>,
+            /// `uint16[<=3]`
+            pub uint16_values_default: ::pteros_msg::view::Cow<'a, [u16]>,
+            /// `int32[<=3]`
+            pub int32_values_default: ::pteros_msg::view::Cow<'a, [i32]>,
+            /// `uint32[<=3]`
+            pub uint32_values_default: ::pteros_msg::view::Cow<'a, [u32]>,
+            /// `int64[<=3]`
+            pub int64_values_default: ::pteros_msg::view::Cow<'a, [i64]>,
+            /// `uint64[<=3]`
+            pub uint64_values_default: ::pteros_msg::view::Cow<'a, [u64]>,
+            /// `int32`
+            pub alignment_check: i32,
+        }
+
+        /// `test_msgs/msg/BoundedSequences` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct BoundedSequences<'a> {
+            /// `bool[<=3]`
+            pub bool_values: ::pteros_msg::view::Cow<'a, [bool]>,
+            /// `byte[<=3]`
+            pub byte_values: ::pteros_msg::view::Cow<'a, [u8]>,
+            /// `char[<=3]`
+            pub char_values: ::pteros_msg::view::Cow<'a, [u8]>,
+            /// `float32[<=3]`
+            pub float32_values: ::pteros_msg::view::Cow<'a, [f32]>,
+            /// `float64[<=3]`
+            pub float64_values: ::pteros_msg::view::Cow<'a, [f64]>,
+            /// `int8[<=3]`
+            pub int8_values: ::pteros_msg::view::Cow<'a, [i8]>,
+            /// `uint8[<=3]`
+            pub uint8_values: ::pteros_msg::view::Cow<'a, [u8]>,
+            /// `int16[<=3]`
+            pub int16_values: ::pteros_msg::view::Cow<'a, [i16]>,
+            /// `uint16[<=3]`
+            pub uint16_values: ::pteros_msg::view::Cow<'a, [u16]>,
+            /// `int32[<=3]`
+            pub int32_values: ::pteros_msg::view::Cow<'a, [i32]>,
+            /// `uint32[<=3]`
+            pub uint32_values: ::pteros_msg::view::Cow<'a, [u32]>,
+            /// `int64[<=3]`
+            pub int64_values: ::pteros_msg::view::Cow<'a, [i64]>,
+            /// `uint64[<=3]`
+            pub uint64_values: ::pteros_msg::view::Cow<'a, [u64]>,
+            /// `string[<=3]`
+            pub string_values: ::std::vec::Vec<::pteros_msg::view::Str<'a>>,
+            /// `test_msgs/BasicTypes[<=3]`
+            pub basic_types_values: ::pteros_msg::view::Cow<'a, [super::BasicTypes]>,
+            /// `test_msgs/Constants[<=3]`
+            pub constants_values: ::pteros_msg::view::Cow<'a, [super::Constants]>,
+            /// `test_msgs/Defaults[<=3]`
+            pub defaults_values: ::pteros_msg::view::Cow<'a, [super::Defaults]>,
+            /// `bool[<=3]`
+            pub bool_values_default: ::pteros_msg::view::Cow<'a, [bool]>,
+            /// `byte[<=3]`
+            pub byte_values_default: ::pteros_msg::view::Cow<'a, [u8]>,
+            /// `char[<=3]`
+            pub char_values_default: ::pteros_msg::view::Cow<'a, [u8]>,
+            /// `float32[<=3]`
+            pub float32_values_default: ::pteros_msg::view::Cow<'a, [f32]>,
+            /// `float64[<=3]`
+            pub float64_values_default: ::pteros_msg::view::Cow<'a, [f64]>,
+            /// `int8[<=3]`
+            pub int8_values_default: ::pteros_msg::view::Cow<'a, [i8]>,
+            /// `uint8[<=3]`
+            pub uint8_values_default: ::pteros_msg::view::Cow<'a, [u8]>,
+            /// `int16[<=3]`
+            pub int16_values_default: ::pteros_msg::view::Cow<'a, [i16]>,
+            /// `uint16[<=3]`
+            pub uint16_values_default: ::pteros_msg::view::Cow<'a, [u16]>,
+            /// `int32[<=3]`
+            pub int32_values_default: ::pteros_msg::view::Cow<'a, [i32]>,
+            /// `uint32[<=3]`
+            pub uint32_values_default: ::pteros_msg::view::Cow<'a, [u32]>,
+            /// `int64[<=3]`
+            pub int64_values_default: ::pteros_msg::view::Cow<'a, [i64]>,
+            /// `uint64[<=3]`
+            pub uint64_values_default: ::pteros_msg::view::Cow<'a, [u64]>,
+            /// `string[<=3]`
+            pub string_values_default: ::std::vec::Vec<::pteros_msg::view::Str<'a>>,
+            /// `int32`
+            pub alignment_check: i32,
+        }
+
+        /// `test_msgs/msg/MultiNested` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct MultiNested<'a> {
+            /// `test_msgs/Arrays[3]`
+            pub array_of_arrays: ::std::vec::Vec<<super::Arrays as ::pteros_msg::Viewable>::View<'a>>,
+            /// `test_msgs/BoundedSequences[3]`
+            pub array_of_bounded_sequences: ::std::vec::Vec<<super::BoundedSequences as ::pteros_msg::Viewable>::View<'a>>,
+            /// `test_msgs/UnboundedSequences[3]`
+            pub array_of_unbounded_sequences: ::std::vec::Vec<<super::UnboundedSequences as ::pteros_msg::Viewable>::View<'a>>,
+            /// `test_msgs/Arrays[<=3]`
+            pub bounded_sequence_of_arrays: ::std::vec::Vec<<super::Arrays as ::pteros_msg::Viewable>::View<'a>>,
+            /// `test_msgs/BoundedSequences[<=3]`
+            pub bounded_sequence_of_bounded_sequences: ::std::vec::Vec<<super::BoundedSequences as ::pteros_msg::Viewable>::View<'a>>,
+            /// `test_msgs/UnboundedSequences[<=3]`
+            pub bounded_sequence_of_unbounded_sequences: ::std::vec::Vec<<super::UnboundedSequences as ::pteros_msg::Viewable>::View<'a>>,
+            /// `test_msgs/Arrays[]`
+            pub unbounded_sequence_of_arrays: ::std::vec::Vec<<super::Arrays as ::pteros_msg::Viewable>::View<'a>>,
+            /// `test_msgs/BoundedSequences[]`
+            pub unbounded_sequence_of_bounded_sequences: ::std::vec::Vec<<super::BoundedSequences as ::pteros_msg::Viewable>::View<'a>>,
+            /// `test_msgs/UnboundedSequences[]`
+            pub unbounded_sequence_of_unbounded_sequences: ::std::vec::Vec<<super::UnboundedSequences as ::pteros_msg::Viewable>::View<'a>>,
+        }
+
+        /// `test_msgs/msg/Strings` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Strings<'a> {
+            /// `string`
+            pub string_value: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub string_value_default1: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub string_value_default2: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub string_value_default3: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub string_value_default4: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub string_value_default5: ::pteros_msg::view::Str<'a>,
+            /// `string<=22`
+            pub bounded_string_value: ::pteros_msg::view::Str<'a>,
+            /// `string<=22`
+            pub bounded_string_value_default1: ::pteros_msg::view::Str<'a>,
+            /// `string<=22`
+            pub bounded_string_value_default2: ::pteros_msg::view::Str<'a>,
+            /// `string<=22`
+            pub bounded_string_value_default3: ::pteros_msg::view::Str<'a>,
+            /// `string<=22`
+            pub bounded_string_value_default4: ::pteros_msg::view::Str<'a>,
+            /// `string<=22`
+            pub bounded_string_value_default5: ::pteros_msg::view::Str<'a>,
+        }
+
+        /// `test_msgs/msg/UnboundedSequences` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct UnboundedSequences<'a> {
+            /// `bool[]`
+            pub bool_values: ::pteros_msg::view::Cow<'a, [bool]>,
+            /// `byte[]`
+            pub byte_values: ::pteros_msg::view::Cow<'a, [u8]>,
+            /// `char[]`
+            pub char_values: ::pteros_msg::view::Cow<'a, [u8]>,
+            /// `float32[]`
+            pub float32_values: ::pteros_msg::view::Cow<'a, [f32]>,
+            /// `float64[]`
+            pub float64_values: ::pteros_msg::view::Cow<'a, [f64]>,
+            /// `int8[]`
+            pub int8_values: ::pteros_msg::view::Cow<'a, [i8]>,
+            /// `uint8[]`
+            pub uint8_values: ::pteros_msg::view::Cow<'a, [u8]>,
+            /// `int16[]`
+            pub int16_values: ::pteros_msg::view::Cow<'a, [i16]>,
+            /// `uint16[]`
+            pub uint16_values: ::pteros_msg::view::Cow<'a, [u16]>,
+            /// `int32[]`
+            pub int32_values: ::pteros_msg::view::Cow<'a, [i32]>,
+            /// `uint32[]`
+            pub uint32_values: ::pteros_msg::view::Cow<'a, [u32]>,
+            /// `int64[]`
+            pub int64_values: ::pteros_msg::view::Cow<'a, [i64]>,
+            /// `uint64[]`
+            pub uint64_values: ::pteros_msg::view::Cow<'a, [u64]>,
+            /// `string[]`
+            pub string_values: ::std::vec::Vec<::pteros_msg::view::Str<'a>>,
+            /// `test_msgs/BasicTypes[]`
+            pub basic_types_values: ::pteros_msg::view::Cow<'a, [super::BasicTypes]>,
+            /// `test_msgs/Constants[]`
+            pub constants_values: ::pteros_msg::view::Cow<'a, [super::Constants]>,
+            /// `test_msgs/Defaults[]`
+            pub defaults_values: ::pteros_msg::view::Cow<'a, [super::Defaults]>,
+            /// `bool[]`
+            pub bool_values_default: ::pteros_msg::view::Cow<'a, [bool]>,
+            /// `byte[]`
+            pub byte_values_default: ::pteros_msg::view::Cow<'a, [u8]>,
+            /// `char[]`
+            pub char_values_default: ::pteros_msg::view::Cow<'a, [u8]>,
+            /// `float32[]`
+            pub float32_values_default: ::pteros_msg::view::Cow<'a, [f32]>,
+            /// `float64[]`
+            pub float64_values_default: ::pteros_msg::view::Cow<'a, [f64]>,
+            /// `int8[]`
+            pub int8_values_default: ::pteros_msg::view::Cow<'a, [i8]>,
+            /// `uint8[]`
+            pub uint8_values_default: ::pteros_msg::view::Cow<'a, [u8]>,
+            /// `int16[]`
+            pub int16_values_default: ::pteros_msg::view::Cow<'a, [i16]>,
+            /// `uint16[]`
+            pub uint16_values_default: ::pteros_msg::view::Cow<'a, [u16]>,
+            /// `int32[]`
+            pub int32_values_default: ::pteros_msg::view::Cow<'a, [i32]>,
+            /// `uint32[]`
+            pub uint32_values_default: ::pteros_msg::view::Cow<'a, [u32]>,
+            /// `int64[]`
+            pub int64_values_default: ::pteros_msg::view::Cow<'a, [i64]>,
+            /// `uint64[]`
+            pub uint64_values_default: ::pteros_msg::view::Cow<'a, [u64]>,
+            /// `string[]`
+            pub string_values_default: ::std::vec::Vec<::pteros_msg::view::Str<'a>>,
+            /// `int32`
+            pub alignment_check: i32,
+        }
+
+        /// `test_msgs/msg/WStrings` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct WStrings<'a> {
+            /// `wstring`
+            pub wstring_value: ::pteros_msg::view::Cow<'a, ::pteros_msg::WString>,
+            /// `wstring`
+            pub wstring_value_default1: ::pteros_msg::view::Cow<'a, ::pteros_msg::WString>,
+            /// `wstring`
+            pub wstring_value_default2: ::pteros_msg::view::Cow<'a, ::pteros_msg::WString>,
+            /// `wstring`
+            pub wstring_value_default3: ::pteros_msg::view::Cow<'a, ::pteros_msg::WString>,
+            /// `wstring[3]`
+            pub array_of_wstrings: ::pteros_msg::view::Cow<'a, [::pteros_msg::WString]>,
+            /// `wstring[<=3]`
+            pub bounded_sequence_of_wstrings: ::pteros_msg::view::Cow<'a, [::pteros_msg::WString]>,
+            /// `wstring[]`
+            pub unbounded_sequence_of_wstrings: ::pteros_msg::view::Cow<'a, [::pteros_msg::WString]>,
+        }
+    }
 }
 
 /// Services of `test_msgs`.

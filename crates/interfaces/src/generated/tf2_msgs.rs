@@ -65,6 +65,29 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for TF2Error {
+        type View<'a> = view::TF2Error<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::TF2Error {
+                error: input.u8()?,
+                error_string: input.str_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::TF2Error {
+                error: self.error,
+                error_string: self.error_string.as_str().into(),
+            }
+        }
+    }
+
     /// tf2_msgs/msg/TFMessage
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TFMessage {
@@ -104,6 +127,45 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for TFMessage {
+        type View<'a> = view::TFMessage<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::TFMessage {
+                transforms: input.sequence_with(1, usize::MAX, <super::super::geometry_msgs::msg::TransformStamped as ::pteros_msg::Viewable>::view)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::TFMessage {
+                transforms: self.transforms.iter().map(::pteros_msg::Viewable::as_view).collect(),
+            }
+        }
+    }
+
+    /// Messages of `tf2_msgs` read where they lie.
+    pub mod view {
+        /// `tf2_msgs/msg/TF2Error` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct TF2Error<'a> {
+            /// `uint8`
+            pub error: u8,
+            /// `string`
+            pub error_string: ::pteros_msg::view::Str<'a>,
+        }
+
+        /// `tf2_msgs/msg/TFMessage` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct TFMessage<'a> {
+            /// `geometry_msgs/TransformStamped[]`
+            pub transforms: ::std::vec::Vec<<super::super::super::geometry_msgs::msg::TransformStamped as ::pteros_msg::Viewable>::View<'a>>,
+        }
+    }
 }
 
 /// Services of `tf2_msgs`.

@@ -52,6 +52,31 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for JointTrajectory {
+        type View<'a> = view::JointTrajectory<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::JointTrajectory {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                joint_names: input.sequence_with(4, usize::MAX, |input| input.str_view(usize::MAX))?,
+                points: input.sequence_with(1, usize::MAX, <JointTrajectoryPoint as ::pteros_msg::Viewable>::view)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::JointTrajectory {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                joint_names: self.joint_names.iter().map(|text| text.as_str().into()).collect(),
+                points: self.points.iter().map(::pteros_msg::Viewable::as_view).collect(),
+            }
+        }
+    }
+
     /// trajectory_msgs/msg/JointTrajectoryPoint
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct JointTrajectoryPoint {
@@ -107,6 +132,35 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for JointTrajectoryPoint {
+        type View<'a> = view::JointTrajectoryPoint<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::JointTrajectoryPoint {
+                positions: input.number_sequence_view(usize::MAX)?,
+                velocities: input.number_sequence_view(usize::MAX)?,
+                accelerations: input.number_sequence_view(usize::MAX)?,
+                effort: input.number_sequence_view(usize::MAX)?,
+                time_from_start: ::pteros_msg::Decode::decode(input)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::JointTrajectoryPoint {
+                positions: ::pteros_msg::view::Cow::Borrowed(&self.positions[..]),
+                velocities: ::pteros_msg::view::Cow::Borrowed(&self.velocities[..]),
+                accelerations: ::pteros_msg::view::Cow::Borrowed(&self.accelerations[..]),
+                effort: ::pteros_msg::view::Cow::Borrowed(&self.effort[..]),
+                time_from_start: self.time_from_start,
+            }
+        }
+    }
+
     /// trajectory_msgs/msg/MultiDOFJointTrajectory
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct MultiDOFJointTrajectory {
@@ -151,6 +205,31 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("trajectory_msgs/msg/MultiDOFJointTrajectory"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for MultiDOFJointTrajectory {
+        type View<'a> = view::MultiDOFJointTrajectory<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::MultiDOFJointTrajectory {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                joint_names: input.sequence_with(4, usize::MAX, |input| input.str_view(usize::MAX))?,
+                points: input.sequence_with(1, usize::MAX, <MultiDOFJointTrajectoryPoint as ::pteros_msg::Viewable>::view)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::MultiDOFJointTrajectory {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                joint_names: self.joint_names.iter().map(|text| text.as_str().into()).collect(),
+                points: self.points.iter().map(::pteros_msg::Viewable::as_view).collect(),
+            }
         }
     }
 
@@ -205,4 +284,83 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for MultiDOFJointTrajectoryPoint {
+        type View<'a> = view::MultiDOFJointTrajectoryPoint<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::MultiDOFJointTrajectoryPoint {
+                transforms: input.fixed_sequence_view(usize::MAX)?,
+                velocities: input.fixed_sequence_view(usize::MAX)?,
+                accelerations: input.fixed_sequence_view(usize::MAX)?,
+                time_from_start: ::pteros_msg::Decode::decode(input)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::MultiDOFJointTrajectoryPoint {
+                transforms: ::pteros_msg::view::Cow::Borrowed(&self.transforms[..]),
+                velocities: ::pteros_msg::view::Cow::Borrowed(&self.velocities[..]),
+                accelerations: ::pteros_msg::view::Cow::Borrowed(&self.accelerations[..]),
+                time_from_start: self.time_from_start,
+            }
+        }
+    }
+
+    /// Messages of `trajectory_msgs` read where they lie.
+    pub mod view {
+        /// `trajectory_msgs/msg/JointTrajectory` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct JointTrajectory<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `string[]`
+            pub joint_names: ::std::vec::Vec<::pteros_msg::view::Str<'a>>,
+            /// `trajectory_msgs/JointTrajectoryPoint[]`
+            pub points: ::std::vec::Vec<<super::JointTrajectoryPoint as ::pteros_msg::Viewable>::View<'a>>,
+        }
+
+        /// `trajectory_msgs/msg/JointTrajectoryPoint` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct JointTrajectoryPoint<'a> {
+            /// `float64[]`
+            pub positions: ::pteros_msg::view::Cow<'a, [f64]>,
+            /// `float64[]`
+            pub velocities: ::pteros_msg::view::Cow<'a, [f64]>,
+            /// `float64[]`
+            pub accelerations: ::pteros_msg::view::Cow<'a, [f64]>,
+            /// `float64[]`
+            pub effort: ::pteros_msg::view::Cow<'a, [f64]>,
+            /// `builtin_interfaces/Duration`
+            pub time_from_start: super::super::super::builtin_interfaces::msg::Duration,
+        }
+
+        /// `trajectory_msgs/msg/MultiDOFJointTrajectory` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct MultiDOFJointTrajectory<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `string[]`
+            pub joint_names: ::std::vec::Vec<::pteros_msg::view::Str<'a>>,
+            /// `trajectory_msgs/MultiDOFJointTrajectoryPoint[]`
+            pub points: ::std::vec::Vec<<super::MultiDOFJointTrajectoryPoint as ::pteros_msg::Viewable>::View<'a>>,
+        }
+
+        /// `trajectory_msgs/msg/MultiDOFJointTrajectoryPoint` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct MultiDOFJointTrajectoryPoint<'a> {
+            /// `geometry_msgs/Transform[]`
+            pub transforms: ::pteros_msg::view::Cow<'a, [super::super::super::geometry_msgs::msg::Transform]>,
+            /// `geometry_msgs/Twist[]`
+            pub velocities: ::pteros_msg::view::Cow<'a, [super::super::super::geometry_msgs::msg::Twist]>,
+            /// `geometry_msgs/Twist[]`
+            pub accelerations: ::pteros_msg::view::Cow<'a, [super::super::super::geometry_msgs::msg::Twist]>,
+            /// `builtin_interfaces/Duration`
+            pub time_from_start: super::super::super::builtin_interfaces::msg::Duration,
+        }
+    }
 }

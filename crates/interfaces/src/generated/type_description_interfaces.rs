@@ -58,6 +58,31 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Field {
+        type View<'a> = view::Field<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Field {
+                name: input.str_view(usize::MAX)?,
+                r#type: <FieldType as ::pteros_msg::Viewable>::view(input)?,
+                default_value: input.str_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Field {
+                name: self.name.as_str().into(),
+                r#type: ::pteros_msg::Viewable::as_view(&self.r#type),
+                default_value: self.default_value.as_str().into(),
+            }
+        }
+    }
+
     /// type_description_interfaces/msg/FieldType
     #[derive(Clone, Debug, PartialEq)]
     pub struct FieldType {
@@ -306,6 +331,33 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for FieldType {
+        type View<'a> = view::FieldType<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::FieldType {
+                type_id: input.u8()?,
+                capacity: input.u64()?,
+                string_capacity: input.u64()?,
+                nested_type_name: input.str_view(255)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::FieldType {
+                type_id: self.type_id,
+                capacity: self.capacity,
+                string_capacity: self.string_capacity,
+                nested_type_name: self.nested_type_name.as_str().into(),
+            }
+        }
+    }
+
     /// type_description_interfaces/msg/IndividualTypeDescription
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct IndividualTypeDescription {
@@ -358,6 +410,29 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for IndividualTypeDescription {
+        type View<'a> = view::IndividualTypeDescription<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::IndividualTypeDescription {
+                type_name: input.str_view(255)?,
+                fields: input.sequence_with(1, usize::MAX, <Field as ::pteros_msg::Viewable>::view)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::IndividualTypeDescription {
+                type_name: self.type_name.as_str().into(),
+                fields: self.fields.iter().map(::pteros_msg::Viewable::as_view).collect(),
+            }
+        }
+    }
+
     /// type_description_interfaces/msg/KeyValue
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct KeyValue {
@@ -398,6 +473,29 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("type_description_interfaces/msg/KeyValue"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for KeyValue {
+        type View<'a> = view::KeyValue<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::KeyValue {
+                key: input.str_view(usize::MAX)?,
+                value: input.str_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::KeyValue {
+                key: self.key.as_str().into(),
+                value: self.value.as_str().into(),
+            }
         }
     }
 
@@ -454,6 +552,29 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for TypeDescription {
+        type View<'a> = view::TypeDescription<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::TypeDescription {
+                type_description: <IndividualTypeDescription as ::pteros_msg::Viewable>::view(input)?,
+                referenced_type_descriptions: input.sequence_with(1, usize::MAX, <IndividualTypeDescription as ::pteros_msg::Viewable>::view)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::TypeDescription {
+                type_description: ::pteros_msg::Viewable::as_view(&self.type_description),
+                referenced_type_descriptions: self.referenced_type_descriptions.iter().map(::pteros_msg::Viewable::as_view).collect(),
+            }
+        }
+    }
+
     /// type_description_interfaces/msg/TypeSource
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TypeSource {
@@ -501,6 +622,95 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for TypeSource {
+        type View<'a> = view::TypeSource<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::TypeSource {
+                type_name: input.str_view(usize::MAX)?,
+                encoding: input.str_view(usize::MAX)?,
+                raw_file_contents: input.str_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::TypeSource {
+                type_name: self.type_name.as_str().into(),
+                encoding: self.encoding.as_str().into(),
+                raw_file_contents: self.raw_file_contents.as_str().into(),
+            }
+        }
+    }
+
+    /// Messages of `type_description_interfaces` read where they lie.
+    pub mod view {
+        /// `type_description_interfaces/msg/Field` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Field<'a> {
+            /// `string`
+            pub name: ::pteros_msg::view::Str<'a>,
+            /// `type_description_interfaces/FieldType`
+            pub r#type: <super::FieldType as ::pteros_msg::Viewable>::View<'a>,
+            /// `string`
+            pub default_value: ::pteros_msg::view::Str<'a>,
+        }
+
+        /// `type_description_interfaces/msg/FieldType` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct FieldType<'a> {
+            /// `uint8`
+            pub type_id: u8,
+            /// `uint64`
+            pub capacity: u64,
+            /// `uint64`
+            pub string_capacity: u64,
+            /// `string<=255`
+            pub nested_type_name: ::pteros_msg::view::Str<'a>,
+        }
+
+        /// `type_description_interfaces/msg/IndividualTypeDescription` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct IndividualTypeDescription<'a> {
+            /// `string<=255`
+            pub type_name: ::pteros_msg::view::Str<'a>,
+            /// `type_description_interfaces/Field[]`
+            pub fields: ::std::vec::Vec<<super::Field as ::pteros_msg::Viewable>::View<'a>>,
+        }
+
+        /// `type_description_interfaces/msg/KeyValue` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct KeyValue<'a> {
+            /// `string`
+            pub key: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub value: ::pteros_msg::view::Str<'a>,
+        }
+
+        /// `type_description_interfaces/msg/TypeDescription` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct TypeDescription<'a> {
+            /// `type_description_interfaces/IndividualTypeDescription`
+            pub type_description: <super::IndividualTypeDescription as ::pteros_msg::Viewable>::View<'a>,
+            /// `type_description_interfaces/IndividualTypeDescription[]`
+            pub referenced_type_descriptions: ::std::vec::Vec<<super::IndividualTypeDescription as ::pteros_msg::Viewable>::View<'a>>,
+        }
+
+        /// `type_description_interfaces/msg/TypeSource` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct TypeSource<'a> {
+            /// `string`
+            pub type_name: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub encoding: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub raw_file_contents: ::pteros_msg::view::Str<'a>,
+        }
+    }
 }
 
 /// Services of `type_description_interfaces`.

@@ -7,6 +7,7 @@
 pub mod msg {
     /// unique_identifier_msgs/msg/UUID
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct UUID {
         /// `uint8[16]`
         pub uuid: [u8; 16],
@@ -41,6 +42,22 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("unique_identifier_msgs/msg/UUID"))
+        }
+    }
+
+    ::pteros_msg::fixed_layout!(UUID { uuid: [u8; 16] });
+
+    impl ::pteros_msg::Viewable for UUID {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
         }
     }
 

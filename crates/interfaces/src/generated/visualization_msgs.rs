@@ -109,6 +109,51 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for ImageMarker {
+        type View<'a> = view::ImageMarker<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::ImageMarker {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                ns: input.str_view(usize::MAX)?,
+                id: input.i32()?,
+                r#type: input.i32()?,
+                action: input.i32()?,
+                position: ::pteros_msg::Decode::decode(input)?,
+                scale: input.f32()?,
+                outline_color: ::pteros_msg::Decode::decode(input)?,
+                filled: input.u8()?,
+                fill_color: ::pteros_msg::Decode::decode(input)?,
+                lifetime: ::pteros_msg::Decode::decode(input)?,
+                points: input.fixed_sequence_view(usize::MAX)?,
+                outline_colors: input.fixed_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::ImageMarker {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                ns: self.ns.as_str().into(),
+                id: self.id,
+                r#type: self.r#type,
+                action: self.action,
+                position: self.position,
+                scale: self.scale,
+                outline_color: self.outline_color,
+                filled: self.filled,
+                fill_color: self.fill_color,
+                lifetime: self.lifetime,
+                points: ::pteros_msg::view::Cow::Borrowed(&self.points[..]),
+                outline_colors: ::pteros_msg::view::Cow::Borrowed(&self.outline_colors[..]),
+            }
+        }
+    }
+
     /// visualization_msgs/msg/InteractiveMarker
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct InteractiveMarker {
@@ -169,6 +214,39 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("visualization_msgs/msg/InteractiveMarker"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for InteractiveMarker {
+        type View<'a> = view::InteractiveMarker<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::InteractiveMarker {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                pose: ::pteros_msg::Decode::decode(input)?,
+                name: input.str_view(usize::MAX)?,
+                description: input.str_view(usize::MAX)?,
+                scale: input.f32()?,
+                menu_entries: input.sequence_with(1, usize::MAX, <MenuEntry as ::pteros_msg::Viewable>::view)?,
+                controls: input.sequence_with(1, usize::MAX, <InteractiveMarkerControl as ::pteros_msg::Viewable>::view)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::InteractiveMarker {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                pose: self.pose,
+                name: self.name.as_str().into(),
+                description: self.description.as_str().into(),
+                scale: self.scale,
+                menu_entries: self.menu_entries.iter().map(::pteros_msg::Viewable::as_view).collect(),
+                controls: self.controls.iter().map(::pteros_msg::Viewable::as_view).collect(),
+            }
         }
     }
 
@@ -268,6 +346,41 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for InteractiveMarkerControl {
+        type View<'a> = view::InteractiveMarkerControl<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::InteractiveMarkerControl {
+                name: input.str_view(usize::MAX)?,
+                orientation: ::pteros_msg::Decode::decode(input)?,
+                orientation_mode: input.u8()?,
+                interaction_mode: input.u8()?,
+                always_visible: input.bool()?,
+                markers: input.sequence_with(1, usize::MAX, <Marker as ::pteros_msg::Viewable>::view)?,
+                independent_marker_orientation: input.bool()?,
+                description: input.str_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::InteractiveMarkerControl {
+                name: self.name.as_str().into(),
+                orientation: self.orientation,
+                orientation_mode: self.orientation_mode,
+                interaction_mode: self.interaction_mode,
+                always_visible: self.always_visible,
+                markers: self.markers.iter().map(::pteros_msg::Viewable::as_view).collect(),
+                independent_marker_orientation: self.independent_marker_orientation,
+                description: self.description.as_str().into(),
+            }
+        }
+    }
+
     /// visualization_msgs/msg/InteractiveMarkerFeedback
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct InteractiveMarkerFeedback {
@@ -354,6 +467,43 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for InteractiveMarkerFeedback {
+        type View<'a> = view::InteractiveMarkerFeedback<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::InteractiveMarkerFeedback {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                client_id: input.str_view(usize::MAX)?,
+                marker_name: input.str_view(usize::MAX)?,
+                control_name: input.str_view(usize::MAX)?,
+                event_type: input.u8()?,
+                pose: ::pteros_msg::Decode::decode(input)?,
+                menu_entry_id: input.u32()?,
+                mouse_point: ::pteros_msg::Decode::decode(input)?,
+                mouse_point_valid: input.bool()?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::InteractiveMarkerFeedback {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                client_id: self.client_id.as_str().into(),
+                marker_name: self.marker_name.as_str().into(),
+                control_name: self.control_name.as_str().into(),
+                event_type: self.event_type,
+                pose: self.pose,
+                menu_entry_id: self.menu_entry_id,
+                mouse_point: self.mouse_point,
+                mouse_point_valid: self.mouse_point_valid,
+            }
+        }
+    }
+
     /// visualization_msgs/msg/InteractiveMarkerInit
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct InteractiveMarkerInit {
@@ -401,6 +551,31 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for InteractiveMarkerInit {
+        type View<'a> = view::InteractiveMarkerInit<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::InteractiveMarkerInit {
+                server_id: input.str_view(usize::MAX)?,
+                seq_num: input.u64()?,
+                markers: input.sequence_with(1, usize::MAX, <InteractiveMarker as ::pteros_msg::Viewable>::view)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::InteractiveMarkerInit {
+                server_id: self.server_id.as_str().into(),
+                seq_num: self.seq_num,
+                markers: self.markers.iter().map(::pteros_msg::Viewable::as_view).collect(),
+            }
+        }
+    }
+
     /// visualization_msgs/msg/InteractiveMarkerPose
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct InteractiveMarkerPose {
@@ -445,6 +620,31 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("visualization_msgs/msg/InteractiveMarkerPose"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for InteractiveMarkerPose {
+        type View<'a> = view::InteractiveMarkerPose<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::InteractiveMarkerPose {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                pose: ::pteros_msg::Decode::decode(input)?,
+                name: input.str_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::InteractiveMarkerPose {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                pose: self.pose,
+                name: self.name.as_str().into(),
+            }
         }
     }
 
@@ -511,6 +711,37 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("visualization_msgs/msg/InteractiveMarkerUpdate"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for InteractiveMarkerUpdate {
+        type View<'a> = view::InteractiveMarkerUpdate<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::InteractiveMarkerUpdate {
+                server_id: input.str_view(usize::MAX)?,
+                seq_num: input.u64()?,
+                r#type: input.u8()?,
+                markers: input.sequence_with(1, usize::MAX, <InteractiveMarker as ::pteros_msg::Viewable>::view)?,
+                poses: input.sequence_with(1, usize::MAX, <InteractiveMarkerPose as ::pteros_msg::Viewable>::view)?,
+                erases: input.sequence_with(4, usize::MAX, |input| input.str_view(usize::MAX))?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::InteractiveMarkerUpdate {
+                server_id: self.server_id.as_str().into(),
+                seq_num: self.seq_num,
+                r#type: self.r#type,
+                markers: self.markers.iter().map(::pteros_msg::Viewable::as_view).collect(),
+                poses: self.poses.iter().map(::pteros_msg::Viewable::as_view).collect(),
+                erases: self.erases.iter().map(|text| text.as_str().into()).collect(),
+            }
         }
     }
 
@@ -662,6 +893,63 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for Marker {
+        type View<'a> = view::Marker<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Marker {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                ns: input.str_view(usize::MAX)?,
+                id: input.i32()?,
+                r#type: input.i32()?,
+                action: input.i32()?,
+                pose: ::pteros_msg::Decode::decode(input)?,
+                scale: ::pteros_msg::Decode::decode(input)?,
+                color: ::pteros_msg::Decode::decode(input)?,
+                lifetime: ::pteros_msg::Decode::decode(input)?,
+                frame_locked: input.bool()?,
+                points: input.fixed_sequence_view(usize::MAX)?,
+                colors: input.fixed_sequence_view(usize::MAX)?,
+                texture_resource: input.str_view(usize::MAX)?,
+                texture: <super::super::sensor_msgs::msg::CompressedImage as ::pteros_msg::Viewable>::view(input)?,
+                uv_coordinates: input.fixed_sequence_view(usize::MAX)?,
+                text: input.str_view(usize::MAX)?,
+                mesh_resource: input.str_view(usize::MAX)?,
+                mesh_file: <MeshFile as ::pteros_msg::Viewable>::view(input)?,
+                mesh_use_embedded_materials: input.bool()?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::Marker {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                ns: self.ns.as_str().into(),
+                id: self.id,
+                r#type: self.r#type,
+                action: self.action,
+                pose: self.pose,
+                scale: self.scale,
+                color: self.color,
+                lifetime: self.lifetime,
+                frame_locked: self.frame_locked,
+                points: ::pteros_msg::view::Cow::Borrowed(&self.points[..]),
+                colors: ::pteros_msg::view::Cow::Borrowed(&self.colors[..]),
+                texture_resource: self.texture_resource.as_str().into(),
+                texture: ::pteros_msg::Viewable::as_view(&self.texture),
+                uv_coordinates: ::pteros_msg::view::Cow::Borrowed(&self.uv_coordinates[..]),
+                text: self.text.as_str().into(),
+                mesh_resource: self.mesh_resource.as_str().into(),
+                mesh_file: ::pteros_msg::Viewable::as_view(&self.mesh_file),
+                mesh_use_embedded_materials: self.mesh_use_embedded_materials,
+            }
+        }
+    }
+
     /// visualization_msgs/msg/MarkerArray
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct MarkerArray {
@@ -698,6 +986,27 @@ pub mod msg {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
             DESCRIPTION.get_or_init(|| super::super::described("visualization_msgs/msg/MarkerArray"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for MarkerArray {
+        type View<'a> = view::MarkerArray<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::MarkerArray {
+                markers: input.sequence_with(1, usize::MAX, <Marker as ::pteros_msg::Viewable>::view)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::MarkerArray {
+                markers: self.markers.iter().map(::pteros_msg::Viewable::as_view).collect(),
+            }
         }
     }
 
@@ -765,6 +1074,35 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for MenuEntry {
+        type View<'a> = view::MenuEntry<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::MenuEntry {
+                id: input.u32()?,
+                parent_id: input.u32()?,
+                title: input.str_view(usize::MAX)?,
+                command: input.str_view(usize::MAX)?,
+                command_type: input.u8()?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::MenuEntry {
+                id: self.id,
+                parent_id: self.parent_id,
+                title: self.title.as_str().into(),
+                command: self.command.as_str().into(),
+                command_type: self.command_type,
+            }
+        }
+    }
+
     /// visualization_msgs/msg/MeshFile
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct MeshFile {
@@ -808,8 +1146,32 @@ pub mod msg {
         }
     }
 
+    impl ::pteros_msg::Viewable for MeshFile {
+        type View<'a> = view::MeshFile<'a>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::MeshFile {
+                filename: input.str_view(usize::MAX)?,
+                data: input.number_sequence_view(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            view::MeshFile {
+                filename: self.filename.as_str().into(),
+                data: ::pteros_msg::view::Cow::Borrowed(&self.data[..]),
+            }
+        }
+    }
+
     /// visualization_msgs/msg/UVCoordinate
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    #[repr(C)]
     pub struct UVCoordinate {
         /// `float32`
         pub u: f32,
@@ -851,6 +1213,231 @@ pub mod msg {
         }
     }
 
+    ::pteros_msg::fixed_layout!(UVCoordinate { u: f32, v: f32 });
+
+    impl ::pteros_msg::Viewable for UVCoordinate {
+        type View<'a> = ::pteros_msg::view::Whole<'a, Self>;
+
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            input.fixed_view()
+        }
+
+        fn as_view(&self) -> Self::View<'_> {
+            ::pteros_msg::view::Whole::Lent(self)
+        }
+    }
+
+    /// Messages of `visualization_msgs` read where they lie.
+    pub mod view {
+        /// `visualization_msgs/msg/ImageMarker` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct ImageMarker<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `string`
+            pub ns: ::pteros_msg::view::Str<'a>,
+            /// `int32`
+            pub id: i32,
+            /// `int32`
+            pub r#type: i32,
+            /// `int32`
+            pub action: i32,
+            /// `geometry_msgs/Point`
+            pub position: super::super::super::geometry_msgs::msg::Point,
+            /// `float32`
+            pub scale: f32,
+            /// `std_msgs/ColorRGBA`
+            pub outline_color: super::super::super::std_msgs::msg::ColorRGBA,
+            /// `uint8`
+            pub filled: u8,
+            /// `std_msgs/ColorRGBA`
+            pub fill_color: super::super::super::std_msgs::msg::ColorRGBA,
+            /// `builtin_interfaces/Duration`
+            pub lifetime: super::super::super::builtin_interfaces::msg::Duration,
+            /// `geometry_msgs/Point[]`
+            pub points: ::pteros_msg::view::Cow<'a, [super::super::super::geometry_msgs::msg::Point]>,
+            /// `std_msgs/ColorRGBA[]`
+            pub outline_colors: ::pteros_msg::view::Cow<'a, [super::super::super::std_msgs::msg::ColorRGBA]>,
+        }
+
+        /// `visualization_msgs/msg/InteractiveMarker` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct InteractiveMarker<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `geometry_msgs/Pose`
+            pub pose: super::super::super::geometry_msgs::msg::Pose,
+            /// `string`
+            pub name: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub description: ::pteros_msg::view::Str<'a>,
+            /// `float32`
+            pub scale: f32,
+            /// `visualization_msgs/MenuEntry[]`
+            pub menu_entries: ::std::vec::Vec<<super::MenuEntry as ::pteros_msg::Viewable>::View<'a>>,
+            /// `visualization_msgs/InteractiveMarkerControl[]`
+            pub controls: ::std::vec::Vec<<super::InteractiveMarkerControl as ::pteros_msg::Viewable>::View<'a>>,
+        }
+
+        /// `visualization_msgs/msg/InteractiveMarkerControl` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct InteractiveMarkerControl<'a> {
+            /// `string`
+            pub name: ::pteros_msg::view::Str<'a>,
+            /// `geometry_msgs/Quaternion`
+            pub orientation: super::super::super::geometry_msgs::msg::Quaternion,
+            /// `uint8`
+            pub orientation_mode: u8,
+            /// `uint8`
+            pub interaction_mode: u8,
+            /// `bool`
+            pub always_visible: bool,
+            /// `visualization_msgs/Marker[]`
+            pub markers: ::std::vec::Vec<<super::Marker as ::pteros_msg::Viewable>::View<'a>>,
+            /// `bool`
+            pub independent_marker_orientation: bool,
+            /// `string`
+            pub description: ::pteros_msg::view::Str<'a>,
+        }
+
+        /// `visualization_msgs/msg/InteractiveMarkerFeedback` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct InteractiveMarkerFeedback<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `string`
+            pub client_id: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub marker_name: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub control_name: ::pteros_msg::view::Str<'a>,
+            /// `uint8`
+            pub event_type: u8,
+            /// `geometry_msgs/Pose`
+            pub pose: super::super::super::geometry_msgs::msg::Pose,
+            /// `uint32`
+            pub menu_entry_id: u32,
+            /// `geometry_msgs/Point`
+            pub mouse_point: super::super::super::geometry_msgs::msg::Point,
+            /// `bool`
+            pub mouse_point_valid: bool,
+        }
+
+        /// `visualization_msgs/msg/InteractiveMarkerInit` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct InteractiveMarkerInit<'a> {
+            /// `string`
+            pub server_id: ::pteros_msg::view::Str<'a>,
+            /// `uint64`
+            pub seq_num: u64,
+            /// `visualization_msgs/InteractiveMarker[]`
+            pub markers: ::std::vec::Vec<<super::InteractiveMarker as ::pteros_msg::Viewable>::View<'a>>,
+        }
+
+        /// `visualization_msgs/msg/InteractiveMarkerPose` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct InteractiveMarkerPose<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `geometry_msgs/Pose`
+            pub pose: super::super::super::geometry_msgs::msg::Pose,
+            /// `string`
+            pub name: ::pteros_msg::view::Str<'a>,
+        }
+
+        /// `visualization_msgs/msg/InteractiveMarkerUpdate` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct InteractiveMarkerUpdate<'a> {
+            /// `string`
+            pub server_id: ::pteros_msg::view::Str<'a>,
+            /// `uint64`
+            pub seq_num: u64,
+            /// `uint8`
+            pub r#type: u8,
+            /// `visualization_msgs/InteractiveMarker[]`
+            pub markers: ::std::vec::Vec<<super::InteractiveMarker as ::pteros_msg::Viewable>::View<'a>>,
+            /// `visualization_msgs/InteractiveMarkerPose[]`
+            pub poses: ::std::vec::Vec<<super::InteractiveMarkerPose as ::pteros_msg::Viewable>::View<'a>>,
+            /// `string[]`
+            pub erases: ::std::vec::Vec<::pteros_msg::view::Str<'a>>,
+        }
+
+        /// `visualization_msgs/msg/Marker` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct Marker<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `string`
+            pub ns: ::pteros_msg::view::Str<'a>,
+            /// `int32`
+            pub id: i32,
+            /// `int32`
+            pub r#type: i32,
+            /// `int32`
+            pub action: i32,
+            /// `geometry_msgs/Pose`
+            pub pose: super::super::super::geometry_msgs::msg::Pose,
+            /// `geometry_msgs/Vector3`
+            pub scale: super::super::super::geometry_msgs::msg::Vector3,
+            /// `std_msgs/ColorRGBA`
+            pub color: super::super::super::std_msgs::msg::ColorRGBA,
+            /// `builtin_interfaces/Duration`
+            pub lifetime: super::super::super::builtin_interfaces::msg::Duration,
+            /// `bool`
+            pub frame_locked: bool,
+            /// `geometry_msgs/Point[]`
+            pub points: ::pteros_msg::view::Cow<'a, [super::super::super::geometry_msgs::msg::Point]>,
+            /// `std_msgs/ColorRGBA[]`
+            pub colors: ::pteros_msg::view::Cow<'a, [super::super::super::std_msgs::msg::ColorRGBA]>,
+            /// `string`
+            pub texture_resource: ::pteros_msg::view::Str<'a>,
+            /// `sensor_msgs/CompressedImage`
+            pub texture: <super::super::super::sensor_msgs::msg::CompressedImage as ::pteros_msg::Viewable>::View<'a>,
+            /// `visualization_msgs/UVCoordinate[]`
+            pub uv_coordinates: ::pteros_msg::view::Cow<'a, [super::UVCoordinate]>,
+            /// `string`
+            pub text: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub mesh_resource: ::pteros_msg::view::Str<'a>,
+            /// `visualization_msgs/MeshFile`
+            pub mesh_file: <super::MeshFile as ::pteros_msg::Viewable>::View<'a>,
+            /// `bool`
+            pub mesh_use_embedded_materials: bool,
+        }
+
+        /// `visualization_msgs/msg/MarkerArray` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct MarkerArray<'a> {
+            /// `visualization_msgs/Marker[]`
+            pub markers: ::std::vec::Vec<<super::Marker as ::pteros_msg::Viewable>::View<'a>>,
+        }
+
+        /// `visualization_msgs/msg/MenuEntry` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct MenuEntry<'a> {
+            /// `uint32`
+            pub id: u32,
+            /// `uint32`
+            pub parent_id: u32,
+            /// `string`
+            pub title: ::pteros_msg::view::Str<'a>,
+            /// `string`
+            pub command: ::pteros_msg::view::Str<'a>,
+            /// `uint8`
+            pub command_type: u8,
+        }
+
+        /// `visualization_msgs/msg/MeshFile` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct MeshFile<'a> {
+            /// `string`
+            pub filename: ::pteros_msg::view::Str<'a>,
+            /// `uint8[]`
+            pub data: ::pteros_msg::view::Cow<'a, [u8]>,
+        }
+    }
 }
 
 /// Services of `visualization_msgs`.

@@ -13,6 +13,8 @@ use crate::plain::{self, Primitive};
 use alloc::string::String;
 use alloc::vec::Vec;
 
+mod in_place;
+
 /// Structures may be nested this deep; ROS types in use reach about 8.
 pub const DEPTH_MAX: u8 = 64;
 

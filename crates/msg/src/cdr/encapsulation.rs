@@ -9,6 +9,7 @@
 //! DDS-XTypes 1.3 §7.6.3.1.2, RTPS 2.5 §10.2.1.2. Parameter lists (0x0002,
 //! 0x0003, 0x000a, 0x000b) carry mutable types, which ROS 2 does not have.
 
+use super::room::Room;
 use super::{DecodeError, Decoder, Encoder, TooSmall};
 use crate::describe::Extensibility;
 use crate::message::{Decode, Encode};
@@ -126,7 +127,18 @@ impl Encapsulation {
 
 /// The size of [`to_payload`]'s result, without making it.
 pub fn payload_len<M: Encode + ?Sized>(message: &M, representation: Representation) -> usize {
-    let mut counter = Encoder::counting(representation);
+    count(message, representation, None)
+}
+
+/// As [`payload_len`], perhaps with room for a sequence.
+#[inline]
+pub(super) fn count<M: Encode + ?Sized>(
+    message: &M,
+    representation: Representation,
+    room: Option<&mut Room>,
+) -> usize {
+    let counter = Encoder::to_slice(&mut [], representation, Endian::NATIVE);
+    let mut counter = counter.leaving(room);
     message.encode(&mut counter);
     padded(counter.len()).saturating_add(HEADER_BYTES)
 }
@@ -173,8 +185,20 @@ pub fn to_payload_slice<M: Encode + ?Sized>(
     representation: Representation,
     memory: &mut [u8],
 ) -> Result<usize, TooSmall> {
+    write(message, representation, Endian::Little, memory, None)
+}
+
+/// As [`to_payload_slice`], perhaps with room for a sequence.
+#[inline]
+pub(super) fn write<M: Encode + ?Sized>(
+    message: &M,
+    representation: Representation,
+    endian: Endian,
+    memory: &mut [u8],
+    room: Option<&mut Room>,
+) -> Result<usize, TooSmall> {
     let (start, rest) = memory.split_at_mut(HEADER_BYTES.min(memory.len()));
-    let mut encoder = Encoder::to_slice(rest, representation, Endian::Little);
+    let mut encoder = Encoder::to_slice(rest, representation, endian).leaving(room);
     message.encode(&mut encoder);
     let len = encoder.len();
     let needed = padded(len).saturating_add(HEADER_BYTES);
@@ -185,7 +209,7 @@ pub fn to_payload_slice<M: Encode + ?Sized>(
         return Err(TooSmall { needed });
     };
     padding.fill(0);
-    let mut header = Encapsulation::of(representation, message.extensibility(), Endian::Little);
+    let mut header = Encapsulation::of(representation, message.extensibility(), endian);
     header.padding = padding_of(len);
     *start = header.to_bytes();
     Ok(needed)

@@ -7,6 +7,7 @@
 //! from where the encoder began. Empty sequences are only a length: no
 //! alignment follows, as in Cyclone DDS and Fast CDR.
 
+use super::room::Room;
 use super::{Endian, Representation};
 use crate::message::{Encode, Message, WString};
 use crate::plain::{self, Primitive};
@@ -24,6 +25,8 @@ pub struct Encoder<'a> {
     /// Whether appendable structures have their size before them.
     delimits: bool,
     swap: bool,
+    /// The sequence to leave room for.
+    room: Option<&'a mut Room>,
 }
 
 enum Output<'a> {
@@ -84,7 +87,14 @@ impl<'a> Encoder<'a> {
             representation,
             delimits: representation == Representation::Xcdr2,
             swap: endian != Endian::NATIVE,
+            room: None,
         }
+    }
+
+    /// Leaves room for a sequence in place of writing it.
+    pub(super) fn leaving(mut self, room: Option<&'a mut Room>) -> Self {
+        self.room = room;
+        self
     }
 
     /// Writes appendable structures as if they were final: no size before
@@ -178,6 +188,9 @@ impl<'a> Encoder<'a> {
     /// `T[]` of numbers: count, then as [`Self::primitive_array`].
     #[inline]
     pub fn primitive_sequence<T: Primitive>(&mut self, values: &[T]) {
+        if self.room.is_some() && self.leave_room(values) {
+            return;
+        }
         self.sequence_len(values.len());
         self.primitive_array(values);
     }
@@ -234,10 +247,41 @@ impl<'a> Encoder<'a> {
 
     /// `pkg/Message[]`.
     pub fn message_sequence<T: Encode>(&mut self, values: &[T]) {
+        if self.room.is_some() && self.leave_room(values) {
+            return;
+        }
         let scope = self.begin_collection();
         self.sequence_len(values.len());
         values.iter().for_each(|value| value.encode(self));
         self.end_collection(scope);
+    }
+
+    /// Whether `values` is the sequence to leave room for: then its count is
+    /// written, and what follows behind its elements.
+    fn leave_room<T>(&mut self, values: &[T]) -> bool {
+        let Some(room) = self.room.take_if(|room| room.is_for(values)) else {
+            return false;
+        };
+        let scope = match room.is_of_messages {
+            true => self.begin_collection(),
+            false => EncoderScope { size_at: None },
+        };
+        self.sequence_len(room.count);
+        if room.count > 0 {
+            self.align(room.first_align);
+        }
+        room.note(self.len, self.representation);
+        self.skip(room.bytes());
+        self.end_collection(scope);
+        true
+    }
+
+    /// Leaves bytes of a slice as they are; a vector gets zeros.
+    fn skip(&mut self, bytes: usize) {
+        self.len += bytes;
+        if let Output::Vec(vec) = &mut self.output {
+            vec.resize(vec.len() + bytes, 0);
+        }
     }
 
     /// The keys of `pkg/Message[N]`.

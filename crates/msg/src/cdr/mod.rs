@@ -19,6 +19,7 @@ mod encapsulation;
 )]
 mod encoder;
 mod error;
+mod room;
 
 pub use decoder::{DEPTH_MAX, Decoder, DecoderScope, MISSING_BYTES_MAX, UNBOUNDED};
 pub use encapsulation::{
@@ -27,6 +28,7 @@ pub use encapsulation::{
 };
 pub use encoder::{Encoder, EncoderScope, TooSmall};
 pub use error::DecodeError;
+pub use room::{NoRoom, Room, fixed_header, payload_len_with_room, to_payload_with_room};
 
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@ mod key;
 mod module;
 mod names;
 mod structure;
+mod view;
 
 use crate::library::{InterfaceLibrary, LibraryError};
 use crate::schema::{BaseType, Shape, StructSpec};

@@ -1,7 +1,7 @@
 //! Modules and trait implementations around the structs, and the catalogue.
 
 use super::names::{escaped, type_name};
-use super::{Generator, Here, TextSource, codec, key, structure};
+use super::{Generator, Here, TextSource, codec, key, structure, view};
 use crate::describe::{Extensibility, TypeDescription};
 use crate::hash::{TypeHash, rihs01};
 use crate::library::{LibraryError, split_full_name};
@@ -35,8 +35,21 @@ pub(super) fn package_text(
             package,
             kind: kind.word(),
         };
+        let mut views = String::new();
         for name in names {
             push_definition(&mut out, generator, &here, &name)?;
+            if kind == InterfaceKind::Message {
+                let full = format!("{package}/{kind}/{name}");
+                let spec = generator.library.structure(&full)?;
+                out.push_str(&view::impl_text(generator, &here, &type_name(&name), &spec));
+                views.push_str(&view::struct_text(generator, &here, &name, &spec));
+            }
+        }
+        if !views.is_empty() {
+            out.push_str(&format!(
+                "    /// Messages of `{package}` read where they lie.\n    pub mod view {{\n{}    }}\n",
+                views.trim_end().to_string() + "\n"
+            ));
         }
         out.push_str("}\n\n");
     }

@@ -1,6 +1,7 @@
 //! The struct itself: fields, constants, defaults.
 
 use super::names::{escaped, type_name};
+use super::view::Layout;
 use super::{Generator, Here};
 use crate::schema::{BaseType, ConstantSpec, FieldSpec, Literal, Shape, StructSpec, TypeSpec};
 use alloc::format;
@@ -39,6 +40,9 @@ pub(super) fn text(
         traits.push_str(", Eq, Hash");
     }
     out.push_str(&format!("    #[derive({traits})]\n"));
+    if here.kind == "msg" && Layout::of(generator, spec).is_some() {
+        out.push_str("    #[repr(C)]\n");
+    }
     let name = type_name(name);
     if spec.fields.is_empty() {
         out.push_str(&format!("    pub struct {name} {{}}\n\n"));

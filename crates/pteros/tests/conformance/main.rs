@@ -12,6 +12,7 @@ mod dds_names;
 mod durability;
 mod events;
 mod flow;
+mod in_place;
 mod instance_policies;
 mod instances;
 mod mixtures;
@@ -185,6 +186,16 @@ on_every_path!(
     set_qos::what_becomes_of_ended_instances_may_change,
     set_qos::what_cannot_change_is_named_and_nothing_changes,
     set_qos::a_group_moves_as_a_whole,
+    in_place::a_view_shows_what_a_copy_has,
+    in_place::what_is_loaned_reaches_views_and_copies,
+    in_place::a_message_of_fixed_layout_is_written_where_it_is_read,
+    in_place::wide_numbers_and_messages_are_lent_where_they_are_aligned,
+    in_place::fields_behind_the_loaned_sequence_are_sent_too,
+    in_place::a_loan_is_kept_for_late_joiners,
+    in_place::a_kept_view_is_untouched_by_what_comes_after,
+    in_place::a_loan_may_be_dropped_and_may_outlive_its_publisher,
+    in_place::a_loan_that_cannot_be_is_a_clear_error,
+    in_place::a_callback_reads_in_place,
     mixtures::who_reads_no_keys_hears_no_ends,
     mixtures::a_filtered_set_of_instances_is_whole_at_an_asynchronous_pace,
     mixtures::nobody_waits_for_room_where_a_message_is_not_wanted,

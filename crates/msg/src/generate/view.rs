@@ -1,0 +1,320 @@
+//! The view of a message type: its struct in the module `view`, and `Viewable`.
+
+use super::names::{escaped, type_name};
+use super::structure::{element_type, rust_type};
+use super::{Generator, Here};
+use crate::describe::Extensibility;
+use crate::schema::{BaseType, FieldSpec, Shape, StructSpec};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+/// The implementation of `Viewable`, and `fixed_layout!` where it holds.
+pub(super) fn impl_text(
+    generator: &Generator<'_>,
+    here: &Here<'_>,
+    name: &str,
+    spec: &StructSpec,
+) -> String {
+    let msg = &generator.options.msg_path;
+    if is_whole(generator, spec) {
+        return whole_text(generator, here, name, spec);
+    }
+    let (mut read, mut lend) = (String::new(), String::new());
+    for field in &spec.fields {
+        let (name, place) = (
+            escaped(&field.name),
+            format!("self.{}", escaped(&field.name)),
+        );
+        let form = Form::of(generator, field);
+        read.push_str(&format!(
+            "                {name}: {},\n",
+            read_text(generator, here, form, field)
+        ));
+        let lent = lend_text(msg, form, &place);
+        lend.push_str(&format!("                {name}: {lent},\n"));
+    }
+    let read = format!(
+        "            let scope = input.begin_struct()?;
+            let value = view::{name} {{\n{read}            }};
+            input.end_struct(scope);
+            Ok(value)"
+    );
+    let lend = format!("            view::{name} {{\n{lend}            }}");
+    viewable_text(msg, name, &format!("view::{name}<'a>"), &read, &lend)
+}
+
+fn viewable_text(msg: &str, name: &str, view: &str, read: &str, lend: &str) -> String {
+    let read_head = format!(
+        "fn view<'a>(
+            input: &mut {msg}::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, {msg}::cdr::DecodeError>"
+    );
+    let lend_head = "fn as_view(&self) -> Self::View<'_>";
+    format!(
+        "    impl {msg}::Viewable for {name} {{
+        type View<'a> = {view};
+
+        {read_head} {{
+{read}
+        }}
+
+        {lend_head} {{
+{lend}
+        }}
+    }}
+
+"
+    )
+}
+
+/// The struct itself, for the module `view` inside the messages' module; empty
+/// for types that are viewed as a whole.
+pub(super) fn struct_text(
+    generator: &Generator<'_>,
+    here: &Here<'_>,
+    name: &str,
+    spec: &StructSpec,
+) -> String {
+    if is_whole(generator, spec) {
+        return String::new();
+    }
+    let mut fields = String::new();
+    for field in &spec.fields {
+        let ty = type_text(generator, here, Form::of(generator, field), field);
+        fields.push_str(&format!(
+            "            /// `{}`\n            pub {}: {ty},\n",
+            field.ty,
+            escaped(&field.name)
+        ));
+    }
+    let name = type_name(name);
+    format!(
+        "        /// `{}/{}/{name}` where it lies.
+        #[derive(Clone, Debug)]
+        pub struct {name}<'a> {{
+{fields}        }}
+
+",
+        here.package, here.kind
+    )
+}
+
+/// Types without anything to lend by itself, and those that may grow.
+fn is_whole(generator: &Generator<'_>, spec: &StructSpec) -> bool {
+    spec.extensibility == Extensibility::Appendable || generator.holds_only(spec, |_| true)
+}
+
+fn whole_text(generator: &Generator<'_>, here: &Here<'_>, name: &str, spec: &StructSpec) -> String {
+    let msg = &generator.options.msg_path;
+    let (layout, read) = match Layout::of(generator, spec) {
+        Some(_) => (
+            layout_text(generator, here, name, spec),
+            "input.fixed_view()".to_string(),
+        ),
+        None => (
+            String::new(),
+            format!(
+                "{msg}::Decode::decode(input).map(|value| {msg}::view::Whole::Copied(::std::boxed::Box::new(value)))"
+            ),
+        ),
+    };
+    let view = format!("{msg}::view::Whole<'a, Self>");
+    let lend = format!("            {msg}::view::Whole::Lent(self)");
+    layout + &viewable_text(msg, name, &view, &format!("            {read}"), &lend)
+}
+
+/// How a field is seen.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    /// Read out: numbers, and messages of a few of them.
+    Value,
+    Text,
+    WideText,
+    /// The nested message's view.
+    View,
+    /// Lent as a slice where possible.
+    Numbers,
+    Fixed,
+    /// Always a copy: each element must be checked.
+    Bools,
+    WideTexts,
+    Messages,
+    /// A vector of what each element is seen as.
+    Texts,
+    Views,
+}
+
+impl Form {
+    fn of(generator: &Generator<'_>, field: &FieldSpec) -> Self {
+        let base = &field.ty.base;
+        let nested = generator.nested_structure(base);
+        let is_single = field.ty.shape == Shape::Single;
+        match (base, nested) {
+            (BaseType::String(_), _) if is_single => Self::Text,
+            (BaseType::WString(_), _) if is_single => Self::WideText,
+            (_, Some(spec)) if is_single => match is_plain(generator, &spec) {
+                true => Self::Value,
+                false => Self::View,
+            },
+            _ if is_single => Self::Value,
+            (BaseType::String(_), _) => Self::Texts,
+            (BaseType::WString(_), _) => Self::WideTexts,
+            (BaseType::Bool, _) => Self::Bools,
+            (_, Some(spec)) if Layout::of(generator, &spec).is_some() => Self::Fixed,
+            (_, Some(spec)) if is_plain(generator, &spec) => Self::Messages,
+            (_, Some(_)) => Self::Views,
+            _ => Self::Numbers,
+        }
+    }
+}
+
+/// Whether it is `Copy` and always read out.
+fn is_plain(generator: &Generator<'_>, spec: &StructSpec) -> bool {
+    generator.holds_only(spec, |_| true)
+}
+
+/// The type of a view's field, as seen from the module `view`.
+fn type_text(generator: &Generator<'_>, here: &Here<'_>, form: Form, field: &FieldSpec) -> String {
+    let msg = &generator.options.msg_path;
+    let mut element = element_type(generator, here, &field.ty.base);
+    let is_message = matches!(field.ty.base, BaseType::Nested { .. });
+    if is_message && (element.starts_with("super::") || !element.contains("::")) {
+        element = format!("super::{element}");
+    }
+    let view = || format!("<{element} as {msg}::Viewable>::View<'a>");
+    match form {
+        Form::Value => element,
+        Form::Text => format!("{msg}::view::Str<'a>"),
+        Form::WideText => format!("{msg}::view::Cow<'a, {element}>"),
+        Form::View => view(),
+        Form::Numbers | Form::Fixed | Form::Bools | Form::WideTexts | Form::Messages => {
+            format!("{msg}::view::Cow<'a, [{element}]>")
+        }
+        Form::Texts => format!("::std::vec::Vec<{msg}::view::Str<'a>>"),
+        Form::Views => format!("::std::vec::Vec<{}>", view()),
+    }
+}
+
+/// How it is read out of the bytes.
+fn read_text(generator: &Generator<'_>, here: &Here<'_>, form: Form, field: &FieldSpec) -> String {
+    let msg = &generator.options.msg_path;
+    let element = element_type(generator, here, &field.ty.base);
+    let view = format!("<{element} as {msg}::Viewable>::view");
+    let usual = || format!("{}?", super::codec::decode_call(msg, &field.ty));
+    let owned = |call: String| format!("{msg}::view::Cow::Owned({call})");
+    let text_bound = match field.ty.base {
+        BaseType::String(bound) | BaseType::WString(bound) => bound_text(bound),
+        _ => String::new(),
+    };
+    let (count, is_array) = match field.ty.shape {
+        Shape::Array(count) => (count.to_string(), true),
+        Shape::Bounded(bound) => (bound.to_string(), false),
+        Shape::Unbounded | Shape::Single => (bound_text(None), false),
+    };
+    let kind = if is_array { "array" } else { "sequence" };
+    let each = |read: &str, bytes_min: usize| match is_array {
+        true => format!("input.vec_with({count}, {read})?"),
+        false => format!("input.sequence_with({bytes_min}, {count}, {read})?"),
+    };
+    match form {
+        Form::Value => usual(),
+        Form::Text => format!("input.str_view({text_bound})?"),
+        Form::WideText => owned(usual()),
+        Form::View => format!("{view}(input)?"),
+        Form::Numbers => format!("input.number_{kind}_view({count})?"),
+        Form::Fixed => format!("input.fixed_{kind}_view({count})?"),
+        Form::Bools if is_array => owned(format!("input.bool_vec({count})?")),
+        Form::WideTexts => owned(each(&format!("|input| input.wstring({text_bound})"), 4)),
+        Form::Messages => owned(each(&format!("{msg}::Decode::decode"), 1)),
+        Form::Bools => owned(usual()),
+        Form::Texts => each(&format!("|input| input.str_view({text_bound})"), 4),
+        Form::Views => each(&view, 1),
+    }
+}
+
+/// How a value of one's own is lent.
+fn lend_text(msg: &str, form: Form, place: &str) -> String {
+    match form {
+        Form::Value => place.to_string(),
+        Form::Text => format!("{place}.as_str().into()"),
+        Form::WideText => format!("{msg}::view::Cow::Borrowed(&{place})"),
+        Form::View => format!("{msg}::Viewable::as_view(&{place})"),
+        Form::Numbers | Form::Fixed | Form::Bools | Form::WideTexts | Form::Messages => {
+            format!("{msg}::view::Cow::Borrowed(&{place}[..])")
+        }
+        Form::Texts => format!("{place}.iter().map(|text| text.as_str().into()).collect()"),
+        Form::Views => format!("{place}.iter().map({msg}::Viewable::as_view).collect()"),
+    }
+}
+
+fn bound_text(bound: Option<u32>) -> String {
+    bound.map_or("usize::MAX".to_string(), |bound| bound.to_string())
+}
+
+/// The types are told once more, for the compiler to compare.
+fn layout_text(
+    generator: &Generator<'_>,
+    here: &Here<'_>,
+    name: &str,
+    spec: &StructSpec,
+) -> String {
+    let msg = &generator.options.msg_path;
+    let fields: Vec<String> = spec
+        .fields
+        .iter()
+        .map(|field| {
+            let ty = rust_type(generator, here, &field.ty);
+            format!("{}: {ty}", escaped(&field.name))
+        })
+        .collect();
+    format!(
+        "    {msg}::fixed_layout!({name} {{ {} }});\n\n",
+        fields.join(", ")
+    )
+}
+
+/// The layout of a struct of nothing but numbers without gaps.
+#[derive(Clone, Copy)]
+pub(super) struct Layout {
+    size: u64,
+    align: u64,
+}
+
+impl Layout {
+    /// `None`: strings, sequences, `bool`s, a gap, or a type that may grow.
+    pub(super) fn of(generator: &Generator<'_>, spec: &StructSpec) -> Option<Self> {
+        if spec.fields.is_empty() || spec.extensibility == Extensibility::Appendable {
+            return None;
+        }
+        let (mut size, mut align) = (0_u64, 1);
+        for field in &spec.fields {
+            let count = match field.ty.shape {
+                Shape::Single => 1,
+                Shape::Array(count) if count > 0 => u64::from(count),
+                _ => return None,
+            };
+            let element = Self::of_element(generator, &field.ty.base)?;
+            if !size.is_multiple_of(element.align) {
+                return None;
+            }
+            size = size.checked_add(count.checked_mul(element.size)?)?;
+            align = element.align.max(align);
+        }
+        size.is_multiple_of(align).then_some(Self { size, align })
+    }
+
+    fn of_element(generator: &Generator<'_>, base: &BaseType) -> Option<Self> {
+        let size = match base {
+            BaseType::Nested { .. } => {
+                return Self::of(generator, &generator.nested_structure(base)?);
+            }
+            BaseType::Bool | BaseType::String(_) | BaseType::WString(_) => return None,
+            BaseType::Int16 | BaseType::Uint16 => 2,
+            BaseType::Int32 | BaseType::Uint32 | BaseType::Float32 => 4,
+            BaseType::Int64 | BaseType::Uint64 | BaseType::Float64 => 8,
+            _ => 1,
+        };
+        Some(Self { size, align: size })
+    }
+}

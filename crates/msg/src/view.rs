@@ -1,0 +1,156 @@
+//! Messages read where they lie: what is large is not copied out of the bytes.
+//!
+//! Beside each message type `Image` there is a view `view::Image<'a>` with the
+//! same fields. Numbers by themselves are read out; sequences and arrays of
+//! numbers, or of messages of fixed layout ([`FixedLayout`](crate::plain::FixedLayout)), are slices of the
+//! payload; strings are its bytes ([`Str`]); sequences of other messages are
+//! vectors of views. A sequence is copied where it cannot be lent: in the other
+//! byte order, or not aligned to its type, which the [`Cow`] tells.
+//!
+//! The bytes may be memory that another process writes (`pteros-shm`). A
+//! correct one leaves a message alone while it is read; of one that does not,
+//! numbers may change under the reader, and nothing worse: what must keep to
+//! rules, text and `bool`s, is copied before it is checked.
+
+use crate::cdr::{DecodeError, Decoder};
+use crate::message::Message;
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use core::fmt;
+use core::ops::Deref;
+
+pub use alloc::borrow::Cow;
+
+/// A message type that can be read in place. Generated code implements it for
+/// every message of a `.msg` file.
+pub trait Viewable: Message {
+    /// The message with its large parts borrowed.
+    type View<'a>: Clone + fmt::Debug;
+
+    /// Reads one value, lending what can be lent.
+    ///
+    /// # Errors
+    /// As [`Decode::decode`](crate::Decode::decode).
+    fn view<'a>(input: &mut Decoder<'a>) -> Result<Self::View<'a>, DecodeError>;
+
+    /// A value of one's own as others see it. Copies nothing large; sequences
+    /// of messages become a vector of views.
+    fn as_view(&self) -> Self::View<'_>;
+}
+
+/// Views the message in a payload with header; bytes after it are ignored.
+///
+/// ```
+/// # use pteros_msg::{Representation, to_payload, WString};
+/// # use pteros_msg::view::view_payload;
+/// # fn show<M: pteros_msg::view::Viewable>(message: M) -> Result<(), pteros_msg::cdr::DecodeError> {
+/// let payload = to_payload(&message, Representation::Xcdr1);
+/// let view = view_payload::<M>(&payload)?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// As [`from_payload`](crate::from_payload).
+pub fn view_payload<M: Viewable>(payload: &[u8]) -> Result<M::View<'_>, DecodeError> {
+    M::view(&mut Decoder::from_payload(payload)?)
+}
+
+/// A ROS string where it lies: bytes, UTF-8 if its sender is right.
+///
+/// Comparing looks at the bytes; making a `String` of it copies, and puts U+FFFD
+/// for what is no UTF-8.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Str<'a>(&'a [u8]);
+
+impl<'a> Str<'a> {
+    /// These bytes, without a final NUL.
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes in place.
+    pub const fn as_bytes(&self) -> &'a [u8] {
+        self.0
+    }
+
+    /// Bytes, not characters.
+    pub const fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is no byte.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<'a> From<&'a str> for Str<'a> {
+    fn from(text: &'a str) -> Self {
+        Self(text.as_bytes())
+    }
+}
+
+impl PartialEq<str> for Str<'_> {
+    fn eq(&self, other: &str) -> bool {
+        self.0 == other.as_bytes()
+    }
+}
+
+impl PartialEq<&str> for Str<'_> {
+    fn eq(&self, other: &&str) -> bool {
+        self.0 == other.as_bytes()
+    }
+}
+
+impl fmt::Display for Str<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&text_of(self.0))
+    }
+}
+
+impl fmt::Debug for Str<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.to_string(), f)
+    }
+}
+
+/// Copied first and checked then: whoever writes the bytes may do so between.
+pub(crate) fn text_of(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec())
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+/// A message that is lent or copied as a whole: one without strings and
+/// sequences, or one whose type may grow (`@appendable`), which is copied.
+#[derive(Clone)]
+pub enum Whole<'a, T> {
+    /// Where it lies.
+    Lent(&'a T),
+    /// A copy, since it could not be lent.
+    Copied(Box<T>),
+}
+
+impl<T> Deref for Whole<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        match self {
+            Self::Lent(value) => value,
+            Self::Copied(value) => value,
+        }
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Whole<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T> Whole<'_, T> {
+    /// Whether it is where it was written.
+    pub fn is_lent(&self) -> bool {
+        matches!(self, Self::Lent(_))
+    }
+}
