@@ -4,7 +4,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use pteros::LinkCounts;
+use pteros::msg::view::Cow;
+use pteros::{LinkCounts, View};
 
 use super::*;
 
@@ -20,21 +21,25 @@ fn linked<M: Message + Send + Sync + 'static>(
         .create_subscription::<M>("t", 10, move |_| sink.note())
         .unwrap();
     let publisher = talker.node.create_publisher::<M>("t", 10).unwrap();
+    await_link(&talker, &listener, || {
+        publisher.matched_count() == 1 && subscription.matched_count() == 1
+    });
+    (talker, listener, publisher, subscription)
+}
+
+/// Waits until the two are matched and linked, for long enough.
+fn await_link(talker: &Party, listener: &Party, is_matched: impl Fn() -> bool) {
     let is_linked = |one: &Party, other: &Party| {
         one.context.path_to(other.context.guid()).path == pteros::Path::SharedMemory
     };
-    until(&talker, &listener, || {
-        publisher.matched_count() == 1
-            && subscription.matched_count() == 1
-            && is_linked(&talker, &listener)
-            && is_linked(&listener, &talker)
+    until(talker, listener, || {
+        is_matched() && is_linked(talker, listener) && is_linked(listener, talker)
     });
     // Until the link is no longer young, sockets are looked at before it.
-    for party in [&talker, &listener] {
+    for party in [talker, listener] {
         let graph = party.context.graph();
         graph.wait_until(Duration::from_millis(110), || false);
     }
-    (talker, listener, publisher, subscription)
 }
 
 fn link_counts(party: &Party) -> LinkCounts {
@@ -172,4 +177,50 @@ fn who_sleeps_is_woken_once_per_message_through_shared_memory() {
         // Timers of the protocol wake it now and then, besides.
         assert!(waits <= rounds + rounds / 5, "{waits}");
     });
+}
+
+#[test]
+fn a_megabyte_in_a_loan_is_copied_by_nobody() {
+    const BYTES: usize = 1 << 20;
+    let heard = Heard::default();
+    let (talker, listener) = (Party::open(207, true), Party::open(207, true));
+    let (publisher, _subscription) = {
+        let sink = heard.clone();
+        let callback = move |array: View<'_, UInt8MultiArray>| {
+            assert!(matches!(array.data, Cow::Borrowed(_)));
+            assert_eq!((array.data.len(), array.data[77]), (BYTES, 7));
+            sink.note();
+        };
+        let views = listener.node.create_view_subscription("t", 10, callback);
+        let publisher = talker.node.create_publisher::<UInt8MultiArray>("t", 10);
+        (publisher.unwrap(), views.unwrap())
+    };
+    await_link(&talker, &listener, || publisher.matched_count() == 1);
+    let mut draft = UInt8MultiArray::default();
+    for round in 1..=5 {
+        let (before, counts) = (talker.calls(), link_counts(&talker));
+        let (_, allocated) = so_far();
+        let loan = publisher.loan_sequence(&mut draft, |array| &mut array.data, BYTES);
+        let mut loan = loan.unwrap();
+        // What was written once, in the first two rounds, is there still.
+        if round <= 2 {
+            loan.fill(7);
+        }
+        publisher.publish_loaned(loan).unwrap();
+        let out = so_far().1 - allocated;
+        assert!(out < 2_000, "{out} bytes allocated");
+        assert_eq!(talker.calls().sends, before.sends);
+        let after = link_counts(&talker);
+        let named = after.named - counts.named;
+        assert_eq!((named, after.copied), (1, counts.copied));
+
+        let (_, allocated) = so_far();
+        while heard.count() < round {
+            listener.executor.spin_once(Duration::from_millis(1));
+        }
+        let within = so_far().1 - allocated;
+        assert!(within < 2_000, "{within} bytes allocated");
+        talker.executor.spin_some();
+        listener.executor.spin_some();
+    }
 }
