@@ -1,5 +1,6 @@
 //! Payloads as messages: the first byte chooses the type. What is read can be
-//! written in both representations, and is read back as the same bytes.
+//! written in both representations, and is read back as the same bytes. A view
+//! shows the same, wherever it lies.
 
 use std::sync::LazyLock;
 
@@ -7,15 +8,23 @@ use pteros_interfaces as types;
 use pteros_msg::cdr::{Representation, from_payload, to_payload};
 use pteros_msg::dynamic::{DynamicMessage, DynamicType, YamlOptions};
 use pteros_msg::library::InterfaceLibrary;
-use pteros_msg::message::Message;
 use pteros_msg::schema::InterfaceKind;
+use pteros_msg::view::{Viewable, view_payload};
 
 const BOTH: [Representation; 2] = [Representation::Xcdr1, Representation::Xcdr2];
 
-fn typed<M: Message>(payload: &[u8]) {
+fn typed<M: Viewable>(payload: &[u8]) {
+    // What is no text is lent, and may be too long only once it is replaced.
+    let view = view_payload::<M>(payload);
     let Ok(message) = from_payload::<M>(payload) else {
         return;
     };
+    let view = view.expect("what can be copied can be lent");
+    let shown = format!("{:?}", message.as_view());
+    assert_eq!(format!("{view:?}"), shown);
+    let aside = [&[0; 4], payload].concat();
+    let view = view_payload::<M>(&aside[4..]).expect("wherever it lies");
+    assert_eq!(format!("{view:?}"), shown);
     for representation in BOTH {
         let bytes = to_payload(&message, representation);
         let again: M = from_payload(&bytes).expect("our own writing");

@@ -41,13 +41,14 @@ pub trait Viewable: Message {
 /// Views the message in a payload with header; bytes after it are ignored.
 ///
 /// ```
-/// # use pteros_msg::{Representation, to_payload, WString};
-/// # use pteros_msg::view::view_payload;
-/// # fn show<M: pteros_msg::view::Viewable>(message: M) -> Result<(), pteros_msg::cdr::DecodeError> {
-/// let payload = to_payload(&message, Representation::Xcdr1);
-/// let view = view_payload::<M>(&payload)?;
-/// # Ok(())
-/// # }
+/// use pteros_msg::cdr::{DecodeError, Representation, to_payload};
+/// use pteros_msg::view::{Viewable, view_payload};
+///
+/// fn show<M: Viewable>(message: &M) -> Result<(), DecodeError> {
+///     let payload = to_payload(message, Representation::Xcdr1);
+///     println!("{:?}", view_payload::<M>(&payload)?);
+///     Ok(())
+/// }
 /// ```
 ///
 /// # Errors

@@ -52,8 +52,8 @@ struct Beside<V: ?Sized> {
 }
 
 impl<T: Message> Publisher<T> {
-    /// A message to be written in place, with its default values at first. For
-    /// types of nothing but numbers, without gaps between them
+    /// A message to be written in place, with its default values at first, as
+    /// rclcpp's `borrow_loaned_message`. For types of nothing but numbers, without gaps between them
     /// ([`FixedLayout`]): the compiler says which are.
     ///
     /// ```no_run

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use pteros_msg::dynamic::{DynamicMessage, DynamicType};
 use pteros_msg::hash::TypeHash;
 use pteros_msg::message::Message;
+use pteros_msg::view::Viewable;
 use pteros_rmw::error::QosChangeError;
 use pteros_rmw::ready::{ReadyQueue, Task};
 use pteros_rmw::rtps::id::Guid;
@@ -24,6 +25,7 @@ use crate::qos::{Presentation, QosError, QosProfile};
 use crate::sample::{Sample, SampleInfo};
 use crate::set_qos::{GroupPolicies, SetQosError};
 use crate::subscription::{Subscription, SubscriptionOptions};
+use crate::view::InPlace;
 
 /// Subscriptions of one node whose messages belong together. Cheap to clone,
 /// thread-safe.
@@ -200,6 +202,20 @@ impl SubscriptionGroup {
     ) -> Result<Subscription<T>, CreateError> {
         let options = self.own(options);
         self.core.node.create_subscription_with(topic, options)
+    }
+
+    /// A subscription of the group to messages where they lie; see
+    /// [`Node::create_view_subscription_with`].
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn create_view_subscription_with<T: Viewable>(
+        &self,
+        topic: &str,
+        options: SubscriptionOptions<InPlace<T>>,
+    ) -> Result<Subscription<InPlace<T>>, CreateError> {
+        let options = self.own(options);
+        self.core.node.create_view_subscription_with(topic, options)
     }
 
     /// A subscription of the group whose type is known at run time.

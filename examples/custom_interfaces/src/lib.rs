@@ -3,4 +3,6 @@
 //! The folder `interfaces` holds the definitions, `build.rs` has one line, and the
 //! line below takes in what it made.
 
+#![forbid(unsafe_code)]
+
 include!(concat!(env!("OUT_DIR"), "/interfaces.rs"));

@@ -1,7 +1,7 @@
 //! Types from a user's own definitions behave as the standard ones do.
 
 use custom_interfaces::custom_interfaces::action::{Reach, Reach_Goal};
-use custom_interfaces::custom_interfaces::msg::{Arm, Gripper, Result, Result2};
+use custom_interfaces::custom_interfaces::msg::{Arm, Gripper, Result, Result2, Torques};
 use custom_interfaces::custom_interfaces::srv::{Park, Park_Request};
 use custom_interfaces::{TYPES, library};
 use pteros::interfaces::builtin_interfaces::msg::Duration;
@@ -76,7 +76,7 @@ fn services_and_actions_use_own_and_standard_types() {
 
 #[test]
 fn the_library_knows_own_and_standard_types() {
-    assert_eq!(TYPES.len(), 4 + 4 + 13);
+    assert_eq!(TYPES.len(), 5 + 4 + 13);
     for (name, hash) in TYPES {
         assert_eq!(library().type_hash(name).unwrap(), *hash, "{name}");
     }
@@ -95,4 +95,40 @@ fn own_messages_are_published_as_the_standard_ones_are() {
     publisher.publish(&Arm::default()).unwrap();
     let arm = subscription.take_timeout(std::time::Duration::from_secs(5));
     assert_eq!(*arm.expect("an arm"), Arm::default());
+}
+
+/// Generated code has no `unsafe` of its own: this package forbids it.
+#[test]
+fn own_messages_are_loaned_and_viewed_as_the_standard_ones_are() {
+    let context = Context::with_options(ContextOptions::local(218)).unwrap();
+    let node = context.node("arm").unwrap();
+    let options = pteros::SubscriptionOptions::new(10);
+    let views = node
+        .create_view_subscription_with::<Torques>("torques", options)
+        .unwrap();
+    let publisher = node.create_publisher::<Torques>("torques", 10).unwrap();
+    let mut torques = publisher.loan().unwrap();
+    torques.joints[5] = 1.5;
+    torques.history[999] = 7;
+    publisher.publish_loaned(torques).unwrap();
+    let sample = views.take().unwrap();
+    let view = sample.view().unwrap();
+    assert!(view.is_lent());
+    assert_eq!((view.joints[5], view.history[999]), (1.5, 7));
+
+    let options = pteros::SubscriptionOptions::new(10);
+    let arms = node
+        .create_view_subscription_with::<Arm>("arm", options)
+        .unwrap();
+    let publisher = node.create_publisher::<Arm>("arm", 10).unwrap();
+    let loan = |count| publisher.loan_sequence(&mut Arm::default(), |arm| &mut arm.joints, count);
+    let mut joints = loan(7).unwrap();
+    joints.fill(0.25);
+    publisher.publish_loaned(joints).unwrap();
+    let sample = arms.take().unwrap();
+    let view = sample.view().unwrap();
+    assert_eq!(view.joints[..], [0.25; 7]);
+    assert!(view.labels[1] == "right" && view.header.frame_id.is_empty());
+    let error = loan(8).unwrap_err().to_string();
+    assert!(error.contains('7') && error.contains('8'), "{error}");
 }

@@ -1,11 +1,12 @@
 //! Messages written and read where they lie; see `view.rs` and `loan.rs`.
 
 use pteros::interfaces::geometry_msgs::msg::{Point, Pose};
-use pteros::interfaces::sensor_msgs::msg::{Image, LaserScan, PointCloud2, PointField};
+use pteros::interfaces::sensor_msgs::msg::{CameraInfo, Image, LaserScan, PointCloud2, PointField};
 use pteros::interfaces::visualization_msgs::msg::Marker;
 use pteros::msg::Viewable;
 use pteros::msg::view::Cow;
 use pteros::prelude::*;
+use pteros::qos::{Presentation, Representation};
 use pteros::{InPlace, PublishError, SubscriptionOptions, View};
 
 use crate::stage::{PATIENCE, Stage, Way};
@@ -291,4 +292,91 @@ pub fn a_callback_reads_in_place(stage: &Stage) {
     assert_eq!(sum, sent.data.iter().map(|pixel| u64::from(*pixel)).sum());
     assert_eq!(path, stage.path());
     assert_eq!(kept.to_message().unwrap(), sent);
+}
+
+pub fn loans_and_views_keep_to_the_representation_of_the_profile(stage: &Stage) {
+    let qos = QosProfile::default().representation(Representation::Xcdr2);
+    let node = &stage.publishing;
+    let poses = node.create_publisher::<Pose>("poses", &qos).unwrap();
+    let infos = node.create_publisher::<CameraInfo>("infos", &qos).unwrap();
+    let markers = node.create_publisher::<Marker>("topic", &qos).unwrap();
+    let node = &stage.subscribing;
+    let options = || SubscriptionOptions::new(&qos);
+    let seen_poses = node.create_view_subscription_with::<Pose>("poses", options());
+    let seen_infos =
+        node.create_view_subscription_with::<CameraInfo>("infos", SubscriptionOptions::new(&qos));
+    let (seen_poses, seen_infos) = (seen_poses.unwrap(), seen_infos.unwrap());
+    assert!(poses.wait_for_matched(1, PATIENCE) && infos.wait_for_matched(1, PATIENCE));
+
+    let mut pose = poses.loan().unwrap();
+    pose.orientation.z = 0.5;
+    let sent = *pose;
+    poses.publish_loaned(pose).unwrap();
+    let sample = seen_poses.take_timeout(PATIENCE).unwrap();
+    assert_eq!(*sample.view().unwrap(), sent);
+
+    // Of eight bytes each, aligned to four: they may lie beside until sent.
+    for count in [0, 1, 300] {
+        for name in ["", "a", "odd"] {
+            let mut info = CameraInfo::default();
+            info.header.frame_id = name.into();
+            info.k[8] = 9.0;
+            let mut d = infos
+                .loan_sequence(&mut info, |info| &mut info.d, count)
+                .unwrap();
+            d.iter_mut().zip(0..).for_each(|(d, n)| *d = f64::from(n));
+            infos.publish_loaned(d).unwrap();
+            let sample = seen_infos.take_timeout(PATIENCE).unwrap();
+            let view = sample.view().unwrap();
+            assert!(view.d.iter().zip(0..).all(|(d, n)| *d == f64::from(n)));
+            assert_eq!((view.d.len(), view.k[8]), (count, 9.0));
+            assert!(view.header.frame_id == name);
+        }
+    }
+
+    let mut marker = Marker::default();
+    let refused = markers.loan_sequence(&mut marker, |marker| &mut marker.points, 3);
+    let Err(PublishError::Invalid { reason, .. }) = refused else {
+        panic!("{refused:?}");
+    };
+    assert!(reason.contains("XCDR2"), "{reason}");
+    let other = stage.publishing.create_publisher::<Pose>("poses", 10);
+    let foreign = poses.publish_loaned(other.unwrap().loan().unwrap());
+    assert!(matches!(foreign, Err(PublishError::Invalid { .. })));
+}
+
+pub fn a_group_shows_views_of_whole_sets(stage: &Stage) {
+    let presentation = Presentation {
+        access_scope: 2,
+        coherent: true,
+        ordered: false,
+    };
+    let out = stage.publishing.create_publisher_group(presentation);
+    let group = stage.subscribing.create_subscription_group(presentation);
+    let (out, group) = (out.unwrap(), group.unwrap());
+    let publisher = out.create_publisher::<Image>("topic", 10).unwrap();
+    let options = SubscriptionOptions::new(10);
+    let views = group
+        .create_view_subscription_with::<Image>("topic", options)
+        .unwrap();
+    assert!(publisher.wait_for_matched(1, PATIENCE) && views.wait_for_matched(1, PATIENCE));
+    assert!(group.take().is_none(), "the first look");
+    let set = out.begin_coherent_changes().unwrap();
+    for n in 0..2_u8 {
+        let mut pixels = publisher
+            .loan_sequence(&mut image(0), |image| &mut image.data, 3000)
+            .unwrap();
+        pixels.fill(n);
+        publisher.publish_loaned(pixels).unwrap();
+    }
+    assert!(views.take().is_none(), "the set goes on");
+    drop(set);
+    for n in 0..2_u8 {
+        let mut sample = None;
+        stage.until("the set", || {
+            sample = views.take();
+            sample.is_some()
+        });
+        assert_eq!(sample.unwrap().view().unwrap().data[..], [n; 3000]);
+    }
 }

@@ -196,6 +196,8 @@ on_every_path!(
     in_place::a_loan_may_be_dropped_and_may_outlive_its_publisher,
     in_place::a_loan_that_cannot_be_is_a_clear_error,
     in_place::a_callback_reads_in_place,
+    in_place::loans_and_views_keep_to_the_representation_of_the_profile,
+    in_place::a_group_shows_views_of_whole_sets,
     mixtures::who_reads_no_keys_hears_no_ends,
     mixtures::a_filtered_set_of_instances_is_whole_at_an_asynchronous_pace,
     mixtures::nobody_waits_for_room_where_a_message_is_not_wanted,
