@@ -4,6 +4,7 @@
 
 mod dynamic_types;
 mod graph_watch;
+mod in_place;
 mod intra_process;
 mod late_joiner;
 mod listener;
@@ -21,7 +22,7 @@ type Example = (
     &'static str,
 );
 
-const EXAMPLES: [Example; 8] = [
+const EXAMPLES: [Example; 9] = [
     ("talker", talker::main, "publishes a greeting each second"),
     ("listener", listener::main, "prints what the talker says"),
     ("timer", timer::main, "a timer, cancelled after three ticks"),
@@ -49,6 +50,11 @@ const EXAMPLES: [Example; 8] = [
         "intra_process",
         intra_process::main,
         "hands over without a copy",
+    ),
+    (
+        "in_place",
+        in_place::main,
+        "an image written and read where it lies",
     ),
 ];
 

@@ -125,6 +125,12 @@ fn within_a_process_nothing_is_copied() {
 }
 
 #[test]
+fn an_image_is_written_and_read_where_it_lies() {
+    let promises = ["mono8: brightest 1, by ", "brightest 3, by "];
+    run("in_place", DOMAIN + 6, &promises);
+}
+
+#[test]
 fn without_a_name_the_examples_are_listed() {
     let output = Command::new(env!("CARGO_BIN_EXE_tour")).output();
     let output = output.expect("it runs");
