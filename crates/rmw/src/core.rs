@@ -417,9 +417,9 @@ impl Core {
     }
 
     /// Nobody needs to look after a thread that sleeps in its turn.
-    pub(crate) fn rest_in_turn(&self) {
+    pub(crate) fn rest_in_turn(&self, slept: Duration) {
         if let Some(helper) = &self.helper {
-            helper.turn_rests();
+            helper.turn_rests(slept);
         }
     }
 

@@ -36,7 +36,7 @@ const OVERTAKEN_MAX: usize = 8_192;
 const LOOK_PERIOD: Duration = Duration::from_millis(1);
 
 /// A thread that sleeps longer than this between two wakes has time to tell the
-/// helper each time that it needs none. Two system calls per wake then spare
+/// helper each time that it needs none. A system call or two per wake then spare
 /// another thread's.
 const LONG_SLEEP: Duration = Duration::from_millis(10);
 
@@ -45,8 +45,8 @@ pub struct DriverState {
     pub(crate) inbox: Inbox,
     /// When the sockets were last asked.
     looked_at: Instant,
-    /// The last sleep was long: wakes are rare.
-    slept_long: bool,
+    /// How long the last sleep was.
+    slept: Duration,
     spin: Spin,
 }
 
@@ -66,7 +66,7 @@ impl Default for DriverState {
         Self {
             inbox: Inbox::new(),
             looked_at: Instant::ZERO,
-            slept_long: false,
+            slept: Duration::ZERO,
             spin: Spin::new(Duration::ZERO),
         }
     }
@@ -158,7 +158,7 @@ impl Core {
         let now = self.env.now();
         if slept {
             let span = now.since(slept_from);
-            state.slept_long = span >= LONG_SLEEP;
+            state.slept = span;
             state.spin.note_slept(span);
         }
         self.take_answers(state, now, queue);
@@ -257,8 +257,8 @@ impl Core {
         let wake_at = wake_at.min(self.deadlines.next());
         let sleeps = wake_at > now && self.links_rest() && queue.may_sleep_in_sockets();
         if sleeps {
-            if state.slept_long {
-                self.rest_in_turn();
+            if state.slept >= LONG_SLEEP {
+                self.rest_in_turn(state.slept);
             }
             let timeout = (wake_at != Instant::FAR_FUTURE).then(|| wake_at.since(now));
             self.transport.wait(timeout);

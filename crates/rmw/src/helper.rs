@@ -22,6 +22,9 @@ use crate::core::Core;
 /// User code that is busy for longer than this gets the helper.
 const ABANDONED_AFTER: Duration = Duration::from_millis(50);
 
+/// A thread that slept for less is taken to do so again.
+const WAKES_SOON: Duration = Duration::from_millis(40);
+
 /// Stack of the helper thread: it runs the protocol, no user code.
 const STACK_BYTES: usize = 256 * 1024;
 
@@ -78,14 +81,22 @@ impl Helper {
         self.shared.timer.arm(ABANDONED_AFTER);
     }
 
-    /// Notes that a thread rests in its turn: where its context is the only one
-    /// the helper need not wake to see that.
-    pub(crate) fn turn_rests(&self) {
-        if self.shared.contexts.load(Ordering::Relaxed) == 1
-            && self.shared.armed.load(Ordering::Relaxed)
+    /// Notes that a thread rests in its turn, and how long it did before: where
+    /// its context is the only one the helper need not wake to see that. One that
+    /// will wake soon finds the timer armed: between a message and its callback
+    /// there is no time for that.
+    pub(crate) fn turn_rests(&self, slept: pteros_rtps::time::Duration) {
+        if self.shared.contexts.load(Ordering::Relaxed) != 1
+            || !self.shared.armed.load(Ordering::Relaxed)
         {
-            self.shared.timer.disarm();
-            self.shared.armed.store(false, Ordering::Relaxed);
+            return;
+        }
+        match slept.to_std().filter(|slept| *slept < WAKES_SOON) {
+            Some(slept) => self.shared.timer.arm(slept + ABANDONED_AFTER),
+            None => {
+                self.shared.timer.disarm();
+                self.shared.armed.store(false, Ordering::Relaxed);
+            }
         }
     }
 }
