@@ -44,7 +44,8 @@ impl Core {
         let Some(links) = self.linking.get() else {
             return Ok(None);
         };
-        let mut found = links.chunk(bytes);
+        let warm = self.warm_chunk(links, writer, bytes);
+        let mut found = warm.map_or_else(|| links.chunk(bytes), Ok);
         let is_reliable = writer.data.qos.reliability == Reliability::Reliable;
         let start = self.env.now();
         if is_reliable && matches!(found, Err(Exhausted::Full { .. } | Exhausted::System(_))) {

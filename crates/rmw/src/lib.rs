@@ -56,6 +56,7 @@ pub mod subscription_group;
 mod type_objects;
 pub mod udp;
 mod waiters;
+mod warm;
 pub mod writer;
 
 pub use crate::core::{Core, CoreCounts, CoreOptions};

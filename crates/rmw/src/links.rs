@@ -61,6 +61,12 @@ pub trait Links: Send + Sync {
     /// [`Exhausted`]; when that is for now only, [`LinkEvent::Room`] follows.
     fn chunk(&self, len: usize) -> Result<Chunk, Exhausted>;
 
+    /// The same, if its memory was used before: fresh memory costs more than
+    /// writing it. If not, [`LinkEvent::Room`] follows when one has come back.
+    fn warm_chunk(&self, len: usize) -> Option<Chunk> {
+        self.chunk(len).ok()
+    }
+
     /// From now on peers wake us. True: nothing waits, so the caller may sleep.
     fn before_sleep(&self) -> bool;
 

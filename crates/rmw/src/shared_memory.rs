@@ -188,6 +188,14 @@ impl Links for SharedMemory {
         chunk.map(Chunk::Shared)
     }
 
+    fn warm_chunk(&self, len: usize) -> Option<Chunk> {
+        let chunk = self.hub.warm_chunk(len).or_else(|| {
+            self.starved.store(true, Ordering::SeqCst);
+            self.hub.warm_chunk(len)
+        });
+        chunk.map(Chunk::Shared)
+    }
+
     fn before_sleep(&self) -> bool {
         // Each sleep has its own number, and peers ring once for each.
         self.hub.awake();

@@ -203,6 +203,18 @@ impl Pool {
         Some(self.hand_out(segment, chunk, len))
     }
 
+    /// The chunk that came back last, if so many bytes of it were used before.
+    pub(crate) fn take_warm(self: &Arc<Self>, len: usize) -> Option<Hold> {
+        let mut state = self.state.lock();
+        let free = state.free.get_mut(class_of(len))?;
+        let (segment, chunk) = free.pop_if(|(segment, chunk)| {
+            let (_, warm) = &segment.chunks[*chunk as usize];
+            warm.load(Ordering::Relaxed) >= len
+        })?;
+        drop(state);
+        Some(self.hand_out(segment, chunk, len))
+    }
+
     fn hand_out(self: &Arc<Self>, segment: Arc<Segment>, chunk: u32, len: usize) -> Hold {
         let (holders, warm) = &segment.chunks[chunk as usize];
         holders.store(1, Ordering::Relaxed);

@@ -173,6 +173,22 @@ fn a_message_that_is_little_more_than_a_power_of_two_takes_no_chunk_twice_its_si
 }
 
 #[test]
+fn memory_that_was_used_before_is_told_from_fresh_and_from_what_readers_hold() {
+    let pair = Pair::new(options(), options());
+    assert!(pair.a.warm_chunk(100_000).is_none(), "nothing was used");
+    let chunk = pair.a.chunk(100_000).expect("room").freeze(100_000);
+    pair.a.send(pair.ab, b"", &chunk, b"").expect("sent");
+    let place = chunk.as_ptr();
+    drop(chunk);
+    assert!(pair.a.warm_chunk(100_000).is_none(), "its reader has it");
+    drop(receive(&pair.b));
+    let chunk = pair.a.warm_chunk(100_000).expect("it came back");
+    assert_eq!(chunk.as_ptr(), place);
+    drop(chunk);
+    assert!(pair.a.warm_chunk(120_000).is_none(), "never used so far");
+}
+
+#[test]
 fn a_reader_that_keeps_everything_gets_half_of_the_pool() {
     let mut small = options();
     small.pool_bytes = 16 << 20;

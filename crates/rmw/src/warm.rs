@@ -1,0 +1,51 @@
+//! A fast publisher of large messages stays in warm memory: memory that is used
+//! for the first time costs more than writing it, and what was written long ago
+//! has left the caches. So one that keeps all, and may be made to wait anyway,
+//! gives its readers a moment before it takes fresh memory; no longer than that
+//! would cost.
+
+use pteros_rtps::qos::{History, Reliability};
+use pteros_rtps::time::Duration;
+
+use crate::core::Core;
+use crate::links::{Chunk, Links};
+use crate::writer::WriterEndpoint;
+
+/// Smaller messages are not worth it.
+const LARGE_BYTES: usize = 64 << 10;
+
+/// Messages on their way that keep both ends busy.
+const UNDER_WAY_MIN: usize = 4;
+
+/// What bringing in and writing fresh memory costs, in bytes per nanosecond.
+const BYTES_PER_NANOSECOND: usize = 4;
+
+impl Core {
+    /// Memory that was used before, for a publisher that has some under way and
+    /// whose readers give it back in time.
+    pub(crate) fn warm_chunk(
+        &self,
+        links: &dyn Links,
+        writer: &WriterEndpoint,
+        bytes: usize,
+    ) -> Option<Chunk> {
+        let qos = &writer.data.qos;
+        let may_wait = qos.history == History::KeepAll && qos.reliability == Reliability::Reliable;
+        if !may_wait || bytes < LARGE_BYTES {
+            return None;
+        }
+        if writer.state.lock().machine.kept_count() < UNDER_WAY_MIN {
+            return None;
+        }
+        let mut found = links.warm_chunk(bytes);
+        if found.is_none() {
+            let nanos = i64::try_from(bytes / BYTES_PER_NANOSECOND).unwrap_or(i64::MAX);
+            let until = self.env.now().after(Duration::from_nanos(nanos));
+            self.wait_until(until, || {
+                found = found.take().or_else(|| links.warm_chunk(bytes));
+                found.is_some()
+            });
+        }
+        found
+    }
+}
