@@ -405,6 +405,9 @@ impl Cast {
             }
         }
         let writer = &self.writers[source];
+        if let Some(wrong) = self.readers[index].judge_depth(writer, number) {
+            return Some(format!("{wrong} (r{index})"));
+        }
         if let Some(wrong) = self.readers[index].judge_age(writer, source, number) {
             return Some(format!("{wrong} (r{index})"));
         }

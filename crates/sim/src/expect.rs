@@ -3,7 +3,7 @@
 //! silence is told at its time, counts add up.
 
 use pteros_rtps::id::Guid;
-use pteros_rtps::qos::{Durability, Liveliness, Reliability};
+use pteros_rtps::qos::{Durability, History, Liveliness, Reliability};
 
 use crate::cast::{Bond, Cast, ReaderRole, Verdict, WriterRole, is_reliable, verdict};
 use crate::check::{living_readers, living_writers};
@@ -29,6 +29,23 @@ impl ReaderRole {
                 "I3 a volatile reader born at {} got w{w} number {number} of {written}",
                 self.born
             )
+        })
+    }
+
+    /// I2: of a publisher of its own process, the only one that it ever had, a
+    /// KEEP_LAST reader takes nothing older than its depth keeps.
+    pub(crate) fn judge_depth(&self, writer: &WriterRole, number: i64) -> Option<String> {
+        let History::KeepLast(depth) = self.endpoint.data.qos.history else {
+            return None;
+        };
+        let is_plain = !writer.keyed && self.wants.is_none() && writer.group.is_none();
+        let is_local = writer.home.place == self.home.place;
+        if !is_plain || !is_local || self.bonds.len() > 1 {
+            return None;
+        }
+        let behind = writer.written.saturating_sub(u64::try_from(number).ok()?);
+        (behind >= u64::from(depth)).then(|| {
+            format!("I2 number {number} was kept at depth {depth}, though {behind} came later")
         })
     }
 
