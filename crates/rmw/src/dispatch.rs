@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use pteros_rtps::fault;
-use pteros_rtps::id::{EntityId, Guid, GuidPrefix};
+use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 use pteros_rtps::reader::Reader;
 use pteros_rtps::receiver::{MessageReader, Source};
 use pteros_rtps::time::{Duration, Instant};
@@ -80,6 +80,10 @@ impl Core {
                 continue;
             }
             if submessage.writer().is_some_and(EntityId::is_builtin) {
+                let is_ours = source.vendor == VendorId::PTEROS;
+                if !builtin && is_ours && self.is_becoming_neighbour(now, source.prefix) {
+                    return;
+                }
                 let mut participant = self.participant.lock();
                 participant.handle_submessage(now, Some(received.from), &source, &submessage);
                 builtin = true;

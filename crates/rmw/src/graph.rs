@@ -440,7 +440,10 @@ impl Core {
             let Body::Serialized(payload) = item.body else {
                 continue;
             };
-            any |= self.absorb_list(item.meta.publisher.prefix, &payload);
+            let sender = item.meta.publisher.prefix;
+            // What it sent before it was one may come after what its board says.
+            let is_neighbour = self.participant.lock().is_neighbour(sender);
+            any |= !is_neighbour && self.absorb_list(sender, &payload);
         }
         if any {
             self.note_progress();

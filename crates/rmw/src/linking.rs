@@ -4,8 +4,12 @@
 //! participant with the smaller prefix asks for a link. Once it is up, all
 //! user endpoints of that peer are reached by it; discovery stays with the
 //! sockets. When it ends, they are reached by sockets again.
+//!
+//! A topic that everybody of a host publishes and subscribes to matches all
+//! with all. So beyond the first [`LINKS_AHEAD`] peers, a link is asked for by
+//! who has something to send, with its first message.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,11 +24,15 @@ use crate::core::Core;
 use crate::deadline::Machine;
 use crate::links::{LinkCounts, LinkEvent, Links, OFF, PROPERTY, Realm, Reason};
 use crate::sample::Path;
+use crate::writer::WriterEndpoint;
 
 /// So long after a link came up, sockets are emptied before it is looked at: what
 /// a peer sent by socket before it had the link is not overtaken. On one host a
 /// datagram is in the receiver's socket before its sender goes on.
 const YOUNG: Duration = Duration::from_millis(100);
+
+/// Peers that are linked before there is anything to send to them.
+const LINKS_AHEAD: usize = 16;
 
 /// Until a link that the other side closed is asked for again.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -41,8 +49,10 @@ pub(crate) struct Linking {
 /// How we stand to a peer with which some endpoint matched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Standing {
-    /// One of us asks the other.
+    /// We have asked it.
     Asked,
+    /// Whoever has something to send asks the other, or has.
+    Unasked,
     Linked(u32),
     Apart(String),
     /// It will be asked for again then.
@@ -94,14 +104,13 @@ impl Core {
         let Some(links) = self.linking.get() else {
             return;
         };
-        let peers = self.linking.peers.lock();
-        if matches!(
-            peers.get(&peer),
-            Some(Standing::Asked | Standing::Linked(_))
-        ) {
-            return;
-        }
-        drop(peers);
+        let asks = {
+            let peers = self.linking.peers.lock();
+            match peers.get(&peer) {
+                Some(Standing::Asked | Standing::Unasked | Standing::Linked(_)) => return,
+                _ => self.prefix < peer && sought(&peers) < LINKS_AHEAD,
+            }
+        };
         let announced = {
             let participant = self.participant.lock();
             let data = participant.participant(peer);
@@ -110,17 +119,52 @@ impl Core {
         let announced = announced.as_deref().filter(|_| vendor == VendorId::PTEROS);
         let standing = match links.realm().apart_from(announced) {
             Some(reason) => Standing::Apart(reason),
-            // Else it asks us.
-            None if self.prefix > peer => Standing::Asked,
-            None => match links.connect(peer, now) {
-                Ok(()) => {
-                    self.schedule(Machine::Links, Some(now));
-                    Standing::Asked
-                }
-                Err(reason) => Standing::Apart(reason.to_string()),
-            },
+            None if asks => self.ask(links, now, peer),
+            None => Standing::Unasked,
         };
         self.linking.peers.lock().insert(peer, standing);
+    }
+
+    fn ask(&self, links: &dyn Links, now: Instant, peer: GuidPrefix) -> Standing {
+        match links.connect(peer, now) {
+            Ok(()) => {
+                self.schedule(Machine::Links, Some(now));
+                Standing::Asked
+            }
+            Err(reason) => Standing::Apart(reason.to_string()),
+        }
+    }
+
+    /// Whether this peer is asked for a link when there is something to send.
+    pub(crate) fn is_unasked(&self, peer: GuidPrefix) -> bool {
+        let peers = self.linking.peers.lock();
+        peers.get(&peer) == Some(&Standing::Unasked)
+    }
+
+    /// A writer begins to send: those of its readers' processes that were not
+    /// asked for a link are. This message still goes by socket.
+    pub(crate) fn seek_links_of(&self, writer: &WriterEndpoint) {
+        let (Some(links), true) = (self.linking.get(), writer.take_seeking()) else {
+            return;
+        };
+        let readers: BTreeSet<GuidPrefix> = {
+            let participant = self.participant.lock();
+            let verdicts = participant.verdicts(writer.guid());
+            verdicts.map(|(reader, _)| reader.prefix).collect()
+        };
+        let now = self.env.now();
+        for peer in readers {
+            if self.is_unasked(peer) {
+                let standing = self.ask(links, now, peer);
+                let mut peers = self.linking.peers.lock();
+                // It may have come up meanwhile.
+                if let Some(unasked) = peers.get_mut(&peer)
+                    && *unasked == Standing::Unasked
+                {
+                    *unasked = standing;
+                }
+            }
+        }
     }
 
     /// A participant is known now; its link may have come up before.
@@ -150,15 +194,15 @@ impl Core {
         };
         let mut events = Vec::new();
         let next = links.turn(now, &mut |event| events.push(event));
-        let again = self.ask_again(now);
-        self.schedule(Machine::Links, next.into_iter().chain(again).min());
-        if events.is_empty() {
-            return;
-        }
+        let is_quiet = events.is_empty();
         for event in events {
             self.apply_link(now, event);
         }
-        self.serve_participant(now);
+        let again = self.ask_again(now);
+        self.schedule(Machine::Links, next.into_iter().chain(again).min());
+        if !is_quiet {
+            self.serve_participant(now);
+        }
     }
 
     fn apply_link(&self, now: Instant, event: LinkEvent) {
@@ -194,7 +238,10 @@ impl Core {
                 let mut peers = self.linking.peers.lock();
                 let standing = peers.get_mut(&GuidPrefix(peer));
                 if let Some(standing) = standing.filter(|s| **s == Standing::Asked) {
-                    *standing = Standing::Apart(reason.to_string());
+                    *standing = match reason {
+                        Reason::TimedOut => Standing::Later(now.after(AGAIN)),
+                        _ => Standing::Apart(reason.to_string()),
+                    };
                 }
             }
             LinkEvent::Room => self.note_progress(),
@@ -205,6 +252,7 @@ impl Core {
 
     /// Asks again for links that were closed; returns when the next is due.
     fn ask_again(&self, now: Instant) -> Option<Instant> {
+        let links = self.linking.get()?;
         let mut due = Vec::new();
         let mut next = None;
         self.linking.peers.lock().retain(|peer, standing| {
@@ -220,7 +268,8 @@ impl Core {
         });
         for peer in due {
             if self.participant.lock().participant(peer).is_some() {
-                self.seek_link(now, peer, VendorId::PTEROS);
+                let standing = self.ask(links, now, peer);
+                self.linking.peers.lock().insert(peer, standing);
                 next = Some(now);
             }
         }
@@ -243,6 +292,7 @@ impl Core {
                 Some(Standing::Apart(reason)) => Some(reason.clone()),
                 Some(Standing::Later(_)) => Some(Reason::Closed.to_string()),
                 Some(Standing::Asked) => Some("the link is being made".into()),
+                Some(Standing::Unasked) => Some("the first message will ask for a link".into()),
                 None => Some("no endpoints match".into()),
             },
         };
@@ -272,6 +322,12 @@ impl Core {
     pub fn link_counts(&self) -> Option<LinkCounts> {
         self.linking.get().map(|links| links.counts())
     }
+}
+
+/// How many of them are linked or about to be.
+fn sought(peers: &BTreeMap<GuidPrefix, Standing>) -> usize {
+    let sought = |s: &&Standing| matches!(s, Standing::Asked | Standing::Linked(_));
+    peers.values().filter(sought).count()
 }
 
 /// What a participant announces of shared memory.

@@ -388,8 +388,14 @@ impl Core {
             self.take_up(now, &writer, &mut state);
             writer.supply(&mut state);
             state.machine.match_reader(now, proxy);
+            if self.is_told(remote.guid) {
+                state.machine.meet_quietly(remote.guid);
+            }
             writer.note_links(&state.machine);
             drop(state);
+            if self.is_unasked(remote.guid.prefix) {
+                writer.note_unasked();
+            }
             writer.note_remote(1);
             self.serve_writer(now, &writer);
             writer.events.note_matched(remote.guid, 1);
@@ -404,7 +410,13 @@ impl Core {
             reader.note_writer(remote.guid, remote.qos.ownership_strength);
             reader.note_durable(remote.guid, &remote.qos);
             self.begin_remote_sets(&reader, remote, vendor);
-            reader.machine.lock().match_writer(now, proxy);
+            let is_told = self.is_told(remote.guid);
+            let mut machine = reader.machine.lock();
+            machine.match_writer(now, proxy);
+            if is_told {
+                machine.meet_quietly(remote.guid);
+            }
+            drop(machine);
             let mut table = self.table.write();
             table
                 .readers_of
@@ -417,6 +429,12 @@ impl Core {
             self.warn_of_definitions(&reader.data, remote);
             self.warn_of_key(&reader.data, remote, vendor);
         }
+    }
+
+    /// Whether the two ends know of each other before either sends: what a
+    /// neighbour's board says is read before any message of it.
+    fn is_told(&self, remote: Guid) -> bool {
+        self.participant.lock().is_neighbour(remote.prefix)
     }
 
     fn apply_unmatch(&self, now: Instant, local: Guid, remote: Guid) {

@@ -29,6 +29,11 @@ const NODES: u8 = 16;
 const BEAT_MAX: Duration = Duration::from_secs(4);
 const BEATS_PER_LEASE: i64 = 5;
 
+/// How long the first announcement waits for each neighbour that was called, and
+/// at most.
+const ANSWER_EACH: Duration = Duration::from_millis(2);
+const ANSWER_MAX: Duration = Duration::from_millis(500);
+
 /// How long an end waits for a socket that is never empty.
 const ENDS_WAIT_MAX: Duration = Duration::from_millis(100);
 
@@ -80,6 +85,13 @@ impl Core {
             self.post_notices(now);
             let called = board.greet(now.as_nanos());
             tracing::debug!(called, "neighbours");
+            if called > 0 {
+                // Who shows its board meanwhile need not be announced to.
+                let called = i64::try_from(called).unwrap_or(i64::MAX);
+                let pause = ANSWER_EACH.times(called.saturating_add(1)).min(ANSWER_MAX);
+                let at = now.after(pause);
+                self.participant.lock().announce_first_at(at);
+            }
             self.schedule(Machine::Neighbours, Some(now));
         }
     }
@@ -172,6 +184,22 @@ impl Core {
         self.heed_all(now, board, &mut state, news);
         drop(state);
         self.serve_participant(now);
+    }
+
+    /// Whether a datagram's sender is about to be a neighbour: it has called us,
+    /// or we have called it. What it sends meanwhile is for others; it will be
+    /// repeated if nothing comes of that.
+    pub(crate) fn is_becoming_neighbour(&self, now: Instant, peer: GuidPrefix) -> bool {
+        let Some(board) = self.transport.board() else {
+            return false;
+        };
+        // Most are known.
+        let is_known = || self.participant.lock().participant(peer).is_some();
+        if peer == self.prefix || is_known() {
+            return false;
+        }
+        self.turn_neighbours(now);
+        !is_known() && board.is_calling(peer.0)
     }
 
     /// Whether boards told ends that are not heeded yet.

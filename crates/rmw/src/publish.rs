@@ -173,6 +173,7 @@ impl Core {
                 max: writer.sample_bytes_max,
             });
         }
+        self.seek_links_of(writer);
         if message.wants_memory()
             && let Some(memory) = self.shared_chunk(writer, bytes, patience)?
         {

@@ -6,7 +6,7 @@
 
 use std::any::TypeId;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -130,6 +130,8 @@ pub struct WriterEndpoint {
     remote: AtomicUsize,
     /// Those of them that are reached by shared memory.
     linked: AtomicUsize,
+    /// Some of them ask for a link with the next message.
+    seeks_links: AtomicBool,
     /// The publisher that it shares with others.
     pub(crate) group: Option<Arc<PublisherGroup>>,
     /// What its messages are made of, for its readers' filters.
@@ -201,6 +203,7 @@ impl WriterEndpoint {
             }),
             remote: AtomicUsize::new(0),
             linked: AtomicUsize::new(0),
+            seeks_links: AtomicBool::new(false),
             group,
             ty: FilterableType::default(),
             events,
@@ -246,6 +249,17 @@ impl WriterEndpoint {
     /// Readers of other processes reached by shared memory now.
     pub fn linked_count(&self) -> usize {
         self.linked.load(Ordering::Relaxed)
+    }
+
+    /// A reader's process is to be asked for a link with the next message.
+    pub(crate) fn note_unasked(&self) {
+        self.seeks_links.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether there are such, once.
+    pub(crate) fn take_seeking(&self) -> bool {
+        // Most often there are none, and that costs one load.
+        self.seeks_links.load(Ordering::Relaxed) && self.seeks_links.swap(false, Ordering::Relaxed)
     }
 
     /// Brings that up to date.

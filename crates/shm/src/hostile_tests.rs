@@ -32,7 +32,11 @@ fn name(test: u8, number: u8) -> Name {
 }
 
 fn hub(test: u8, number: u8) -> Hub {
-    Hub::open(name(test, number), HubOptions::default()).expect("a hub")
+    let options = HubOptions {
+        pending_max: 64,
+        ..HubOptions::default()
+    };
+    Hub::open(name(test, number), options).expect("a hub")
 }
 
 fn turn(hub: &Hub, now: u64) -> Vec<LinkEvent> {

@@ -44,7 +44,7 @@ pub struct HubOptions {
     pub ring_bytes: usize,
     /// Links at a time, at most 1024; 256. More are refused.
     pub links_max: usize,
-    /// Handshakes at a time; 64. More are refused.
+    /// Handshakes at a time; 256. More are refused.
     pub pending_max: usize,
     /// How long a handshake may take, nanoseconds; 1 s.
     pub handshake_ns: u64,
@@ -60,7 +60,7 @@ impl Default for HubOptions {
             largest_bytes: 64 << 20,
             ring_bytes: 256 << 10,
             links_max: 256,
-            pending_max: 64,
+            pending_max: 256,
             handshake_ns: 1_000_000_000,
             seed: 0,
         }

@@ -6,6 +6,11 @@
 //! does not cost a period, then one per period. The period is shortened by up
 //! to a tenth, depending on our identity, so that participants which started
 //! together drift apart.
+//!
+//! Neighbours know us without: the more of them there are, the rarer we
+//! announce to everybody, so that a host with two hundred processes says little
+//! more than one with ten. Those who depend on hearing us are told by
+//! themselves then. Who comes announces itself and is answered.
 
 use bytes::Bytes;
 
@@ -58,6 +63,53 @@ pub const OUR_ENDPOINTS: u32 = PARTICIPANT_ANNOUNCER
 
 /// Pauses after the first announcements, in milliseconds.
 const BURST: [i64; 4] = [100, 100, 200, 400];
+/// The same among a crowd: loss is rare on one host, and others announce themselves.
+const BURST_IN_CROWD: [i64; 1] = [800];
+/// So many neighbours are a crowd.
+const CROWD: usize = 8;
+/// So many periods, at least and for each neighbour, pass between announcements
+/// that nobody depends on.
+const PERIODS_MIN: usize = 10;
+const PERIODS_EACH: usize = 2;
+
+/// Whom a participant is in company with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Company {
+    /// Those who know us without announcements.
+    pub neighbours: usize,
+    /// Those who do not.
+    pub others: usize,
+    /// We call hosts by name that may not know ours: whoever starts there has to
+    /// hear us.
+    pub calls_afar: bool,
+}
+
+impl Company {
+    fn is_crowd(self) -> bool {
+        self.neighbours >= CROWD
+    }
+
+    /// Periods between two announcements to everybody.
+    fn periods(self) -> i64 {
+        if self.neighbours == 0 || (self.others > 0 && !self.is_crowd()) {
+            return 1;
+        }
+        let periods = match self.calls_afar {
+            true => 0,
+            false => self.neighbours.saturating_mul(PERIODS_EACH),
+        };
+        i64::try_from(periods.max(PERIODS_MIN)).unwrap_or(i64::MAX)
+    }
+}
+
+/// Whom an announcement is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// Everybody who may be there.
+    All,
+    /// Those who would take our silence for our end.
+    Others,
+}
 
 /// The schedule and content of our announcements.
 pub(crate) struct Announcer {
@@ -66,6 +118,8 @@ pub(crate) struct Announcer {
     period: Duration,
     sent: usize,
     next: Instant,
+    /// When everybody is told next; before, those alone who depend on it.
+    next_to_all: Instant,
 }
 
 impl Announcer {
@@ -76,6 +130,7 @@ impl Announcer {
             period: shortened(period, data.prefix),
             sent: 0,
             next: now,
+            next_to_all: now,
         }
     }
 
@@ -86,6 +141,7 @@ impl Announcer {
         self.sequence = self.sequence.next();
         self.sent = 0;
         self.next = now;
+        self.next_to_all = now;
     }
 
     /// The announcement as a change: its payload and number.
@@ -93,25 +149,56 @@ impl Announcer {
         (&self.payload, self.sequence)
     }
 
-    /// Whether an announcement is due; schedules the next one, ten times later
-    /// when nobody depends on hearing it.
-    pub(crate) fn take_due(&mut self, now: Instant, relaxed: bool) -> bool {
+    /// Whom an announcement is due for, if one is; schedules the next one.
+    pub(crate) fn take_due(&mut self, now: Instant, company: Company) -> Option<Audience> {
         if now < self.next {
-            return false;
+            return None;
         }
-        let pause = BURST
-            .get(self.sent)
-            .map_or(self.period.times(if relaxed { 10 } else { 1 }), |ms| {
-                Duration::from_millis(*ms)
-            });
-        self.sent = self.sent.saturating_add(1);
+        let burst: &[i64] = match company.is_crowd() {
+            true => &BURST_IN_CROWD,
+            false => &BURST,
+        };
+        let audience = match now < self.next_to_all {
+            true => Audience::Others,
+            false => Audience::All,
+        };
+        let pause = burst.get(self.sent);
         // A driver that was late (suspended) sends one announcement, not all
         // that it missed.
-        self.next = match fault!("announced-only-at-birth") && self.sent > BURST.len() {
-            true => Instant::FAR_FUTURE,
-            false => now + pause,
+        if let Some(pause) = pause {
+            self.next_to_all = now + Duration::from_millis(*pause);
+        } else if audience == Audience::All {
+            self.next_to_all = now + self.period.times(company.periods());
+        }
+        self.sent = self.sent.saturating_add(1);
+        self.next = match company.others {
+            0 => self.next_to_all,
+            _ => self.next_to_all.min(now + self.period),
         };
-        true
+        if fault!("announced-only-at-birth") && self.sent > BURST.len() {
+            self.next = Instant::FAR_FUTURE;
+        }
+        Some(audience)
+    }
+
+    /// Somebody depends on hearing us from now on. Where it is the first of
+    /// other hosts, more may have come within reach with it.
+    pub(crate) fn note_other(&mut self, now: Instant, is_first_afar: bool) {
+        if fault!("announced-only-at-birth") {
+            return;
+        }
+        self.next = self.next.min(now + self.period);
+        if is_first_afar {
+            self.next_to_all = self.next_to_all.min(now + self.period);
+        }
+    }
+
+    /// Waits with the first announcement.
+    pub(crate) fn begin_at(&mut self, at: Instant) {
+        if self.sent == 0 {
+            self.next = at;
+            self.next_to_all = at;
+        }
     }
 
     pub(crate) fn next_timeout(&self) -> Instant {
@@ -154,4 +241,102 @@ pub(crate) fn goodbye_head(sequence: SequenceNumber, participant: Guid) -> DataH
 pub(crate) fn is_goodbye(data: &Data) -> bool {
     let ends = |status: StatusInfo| status.is_disposed() || status.is_unregistered();
     data.key_only || data.inline_qos.status_info().is_some_and(ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PERIOD: Duration = Duration::from_secs(3);
+
+    fn announcer() -> Announcer {
+        let data = ParticipantData::new(GuidPrefix([0; 12]));
+        Announcer::new(Instant::ZERO, &data, PERIOD)
+    }
+
+    /// How many of each audience are due within a span, looking when due.
+    fn due_within(
+        announcer: &mut Announcer,
+        from: Instant,
+        span: Duration,
+        who: Company,
+    ) -> [usize; 2] {
+        let mut counts = [0, 0];
+        let end = from.after(span);
+        while announcer.next_timeout() < end {
+            let now = announcer.next_timeout();
+            match announcer.take_due(now, who) {
+                Some(Audience::All) => counts[0] += 1,
+                Some(Audience::Others) => counts[1] += 1,
+                None => {}
+            }
+        }
+        counts
+    }
+
+    #[test]
+    fn a_host_full_of_neighbours_announces_as_much_as_a_few() {
+        let alone = Company::default();
+        let crowd = Company {
+            neighbours: 200,
+            ..alone
+        };
+        let hour = Duration::from_secs(3600);
+        assert_eq!(
+            due_within(&mut announcer(), Instant::ZERO, hour, alone),
+            [1204, 0]
+        );
+        assert_eq!(
+            due_within(&mut announcer(), Instant::ZERO, hour, crowd),
+            [4, 0]
+        );
+        // Whoever starts on a host that is called by name must hear us.
+        let calls_afar = Company {
+            calls_afar: true,
+            ..crowd
+        };
+        assert_eq!(
+            due_within(&mut announcer(), Instant::ZERO, hour, calls_afar),
+            [121, 0]
+        );
+    }
+
+    #[test]
+    fn others_among_many_neighbours_are_told_by_themselves_before_their_lease_ends() {
+        let mut announcer = announcer();
+        let minute = Duration::from_secs(60);
+        let crowd = Company {
+            neighbours: 200,
+            ..Company::default()
+        };
+        due_within(&mut announcer, Instant::ZERO, minute, crowd);
+        let met = Instant::ZERO.after(minute);
+        assert!(announcer.next_timeout() > met.after(minute));
+        announcer.note_other(met, false);
+        assert_eq!(announcer.next_timeout(), met.after(PERIOD));
+        let with_one = Company { others: 1, ..crowd };
+        assert_eq!(due_within(&mut announcer, met, minute, with_one), [0, 19]);
+    }
+
+    #[test]
+    fn the_first_of_another_host_has_everybody_told_within_a_period() {
+        let mut announcer = announcer();
+        let crowd = Company {
+            neighbours: 200,
+            ..Company::default()
+        };
+        due_within(
+            &mut announcer,
+            Instant::ZERO,
+            Duration::from_secs(60),
+            crowd,
+        );
+        let met = Instant::from_nanos(60_000_000_000);
+        announcer.note_other(met, true);
+        let with_one = Company { others: 1, ..crowd };
+        assert_eq!(
+            due_within(&mut announcer, met, PERIOD.times(2), with_one),
+            [1, 0]
+        );
+    }
 }

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::discovery::data::ParticipantData;
-use crate::discovery::spdp;
+use crate::discovery::spdp::{self, Audience};
 use crate::id::{EntityId, GuidPrefix};
 use crate::locator::{Locator, Route};
 use crate::outbox::Outbox;
@@ -174,17 +174,41 @@ impl Participant {
     /// Sends the periodic announcement, when due, to the configured places and
     /// to those participants that do not listen there.
     pub(super) fn transmit_announcements(&mut self, now: Instant, out: &mut Outbox) {
-        if out.is_full() || !self.announcer.take_due(now, self.peers.are_neighbours()) {
+        if out.is_full() {
             return;
         }
+        let is_afar = |at: &Locator| at.is_unicast() && !at.is_loopback();
+        let company = self.peers.company(self.announce_to.iter().any(is_afar));
+        let Some(audience) = self.announcer.take_due(now, company) else {
+            return;
+        };
         self.stats.announcements_sent.tally();
-        let targets = &self.announce_to;
-        if !targets.is_empty() {
-            self.write_announcement(targets, None, None, out);
+        if audience == Audience::Others {
+            for (prefix, peer) in self.peers.others() {
+                self.write_announcement(&peer.metatraffic.locators, Some(prefix), None, out);
+            }
+            return;
         }
-        for (prefix, route) in self.peers.not_listening_at(targets) {
+        let targets = self.places_to_announce_at();
+        if !targets.is_empty() {
+            self.write_announcement(&targets, None, None, out);
+        }
+        for (prefix, route) in self.peers.not_listening_at(&targets) {
             self.write_announcement(&route.locators, Some(prefix), None, out);
         }
+    }
+
+    /// Where somebody may be whom we do not know: not at a neighbour's.
+    fn places_to_announce_at(&self) -> Arc<[Locator]> {
+        let is_neighbours = |at: &Locator| {
+            let loopback = at.to_udp_v4().is_some_and(|(ip, _)| ip[0] == 127);
+            loopback && self.peers.has_neighbour_at(at.port)
+        };
+        if !self.announce_to.iter().any(is_neighbours) {
+            return self.announce_to.clone();
+        }
+        let places = self.announce_to.iter().filter(|at| !is_neighbours(at));
+        places.copied().collect()
     }
 
     /// Answers candidates directly, so that they need not wait for our period,
@@ -267,11 +291,9 @@ impl Participant {
         let guid = self.config.prefix.with(EntityId::PARTICIPANT);
         let head = spdp::goodbye_head(sequence.next(), guid);
         let payload = ParticipantData::encode_key(self.config.prefix);
-        let groups = core::iter::once(self.announce_to.clone());
-        let peers = self
-            .peers
-            .routes()
-            .map(|route: &Route| route.locators.clone());
+        let groups = core::iter::once(self.places_to_announce_at());
+        let others = self.peers.others();
+        let peers = others.map(|(_, peer)| peer.metatraffic.locators.clone());
         for to in groups.chain(peers).filter(|to| !to.is_empty()) {
             let mut message = out.begin(self.config.prefix, &to, DATAGRAM_BYTES);
             message.data(&head, &payload);

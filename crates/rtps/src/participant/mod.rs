@@ -169,6 +169,12 @@ impl Participant {
         }
     }
 
+    /// Waits with the first announcement until then: somebody is about to be
+    /// known without it.
+    pub fn announce_first_at(&mut self, at: Instant) {
+        self.announcer.begin_at(at);
+    }
+
     /// A datagram of this participant arrived, with whatever content. Cheap:
     /// meant to be called for every datagram.
     pub fn note_alive(&mut self, prefix: GuidPrefix, now: Instant) {

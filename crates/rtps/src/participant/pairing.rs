@@ -28,7 +28,13 @@ impl Participant {
         self.wlp.channel.meet(now, &data, &peer.metatraffic);
         self.types.requests.meet(now, &data, &peer.metatraffic);
         self.types.replies.meet(now, &data, &peer.metatraffic);
+        let is_first_afar = !peer.metatraffic.is_same_host()
+            && self
+                .peers
+                .others()
+                .all(|(_, other)| other.metatraffic.is_same_host());
         self.peers.insert(now, peer);
+        self.announcer.note_other(now, is_first_afar);
         // From here on its reader's acknowledgements keep what it has to hear.
         self.tombstones.lower(data.prefix);
         self.events

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use crate::discovery::data::{EndpointData, ParticipantData};
 use crate::discovery::lease::Leases;
+use crate::discovery::spdp::Company;
 use crate::id::GuidPrefix;
 use crate::locator::{Locator, Reach, Route};
 use crate::time::{Duration, Instant};
@@ -214,9 +215,26 @@ impl Peers {
         neighbours.map(|peer| &*peer.data)
     }
 
-    /// Whether there are peers, and nobody but neighbours.
-    pub(super) fn are_neighbours(&self) -> bool {
-        !self.peers.is_empty() && self.peers.values().all(|peer| peer.is_neighbour)
+    /// How many are neighbours, and how many are not.
+    pub(super) fn company(&self, calls_afar: bool) -> Company {
+        let neighbours = self.neighbours().count();
+        Company {
+            neighbours,
+            others: self.peers.len().saturating_sub(neighbours),
+            calls_afar,
+        }
+    }
+
+    /// Those who are not neighbours.
+    pub(super) fn others(&self) -> impl Iterator<Item = (GuidPrefix, &Peer)> {
+        let others = self.peers.iter().filter(|(_, peer)| !peer.is_neighbour);
+        others.map(|(prefix, peer)| (*prefix, peer))
+    }
+
+    /// Whether a neighbour has this port, which is on this host then.
+    pub(super) fn has_neighbour_at(&self, port: u32) -> bool {
+        let mut places = self.neighbours().flat_map(|data| &data.metatraffic_unicast);
+        places.any(|at| at.port == port)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -227,11 +245,6 @@ impl Peers {
         self.peers.values().map(|peer| &peer.data)
     }
 
-    /// Routes to all built-in endpoints, each address once.
-    pub(super) fn routes(&self) -> impl Iterator<Item = &Route> {
-        self.peers.values().map(|peer| &peer.metatraffic)
-    }
-
     /// Those that announcements sent to `targets` do not reach: they listen on
     /// none of our groups and their address is none of our initial peers.
     pub(super) fn not_listening_at(
@@ -239,13 +252,12 @@ impl Peers {
         targets: &[Locator],
     ) -> impl Iterator<Item = (GuidPrefix, &Route)> {
         let reached = |l: &Locator| targets.contains(l);
-        let spoken_to = self.peers.values().filter(|peer| !peer.is_neighbour);
-        spoken_to
-            .filter(move |peer| {
+        self.others()
+            .filter(move |(_, peer)| {
                 !peer.data.metatraffic_multicast.iter().any(reached)
                     && !peer.metatraffic.locators.iter().any(reached)
             })
-            .map(|peer| (peer.data.prefix, &peer.metatraffic))
+            .map(|(prefix, peer)| (prefix, &peer.metatraffic))
     }
 
     /// The next suspect to be asked whether it lives.

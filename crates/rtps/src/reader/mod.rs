@@ -159,6 +159,15 @@ impl Reader {
         true
     }
 
+    /// A writer just matched knows of us before it sends anything, and tells what
+    /// there is to tell: it is not asked for.
+    pub fn meet_quietly(&mut self, guid: Guid) {
+        if let Some(proxy) = self.writers.get_mut(&guid) {
+            proxy.respond = false;
+            proxy.introductions_left = 0;
+        }
+    }
+
     /// Forgets a writer. Samples that wait for a missing one are delivered;
     /// missing ones are reported as lost.
     pub fn unmatch_writer(&mut self, guid: Guid) {

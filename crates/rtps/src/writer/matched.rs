@@ -93,6 +93,15 @@ impl Writer {
         true
     }
 
+    /// A reader just matched knows of us and of our match, and asks for nothing
+    /// by itself: while nothing was written, it need not be told so.
+    pub fn meet_quietly(&mut self, guid: Guid) {
+        let is_new = self.last.0 == 0;
+        if let Some(reader) = self.reader_mut(guid).filter(|_| is_new) {
+            reader.heartbeat_due = false;
+        }
+    }
+
     /// Stops sending to a reader. What only it still needed is dropped.
     pub fn unmatch_reader(&mut self, guid: Guid) {
         self.readers

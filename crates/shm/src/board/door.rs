@@ -50,6 +50,9 @@ pub(crate) struct Call {
     /// When to call again, while the kernel has no room for the connection.
     pub(crate) retry_at: Option<u64>,
     is_connecting: bool,
+    /// It has been shown our board, and has yet to be handed a later one.
+    pub(crate) is_shown: bool,
+    pub(crate) is_owed: bool,
 }
 
 impl Call {
@@ -62,6 +65,8 @@ impl Call {
             deadline,
             retry_at: None,
             is_connecting: true,
+            is_shown: false,
+            is_owed: false,
         };
         call.connect(domain)?;
         Ok(call)
@@ -75,6 +80,8 @@ impl Call {
             deadline,
             retry_at: None,
             is_connecting: false,
+            is_shown: false,
+            is_owed: false,
         }
     }
 
@@ -95,7 +102,6 @@ impl Call {
         }
         handshake::same_user(self.borrow())?;
         self.is_connecting = false;
-        self.retry_at = None;
         Ok(true)
     }
 

@@ -3,8 +3,7 @@
 //!
 //! A [`Board`] is memory that its owner appends records to and that neighbours
 //! map read-only. They are found without a packet on any network: the kernel
-//! lists who listens in the abstract namespace of Unix sockets
-//! (`/proc/net/unix`), so there is no registry that could be stale. Who opens
+//! lists who listens in the abstract namespace of Unix sockets, so there is no registry that could be stale. Who opens
 //! a board calls everybody who has one; both hand over their memory, and the
 //! connection stays: a byte on it says that there is more to read, its end that
 //! the process is gone.
@@ -30,6 +29,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use parking_lot::Mutex;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::io::Errno;
 
 use crate::error::{Name, Reason, ShmError};
 use crate::memory::named;
@@ -43,12 +43,15 @@ pub use log::BoardFull;
 const LISTENER: u64 = 0;
 /// Events taken per look, and looks per turn.
 const PER_LOOK: usize = 64;
-const LOOKS_PER_TURN: usize = 8;
+const LOOKS_PER_TURN: usize = 32;
 /// Records told of one neighbour per turn, so that a board written without end
 /// does not keep us; the rest follows with the next turn.
 const RECORDS_PER_TURN: usize = 16_384;
-/// Pause between two wakes of the neighbours.
+/// Pause between two wakes of the neighbours: at least, and for each of them, so
+/// that what a host spends on news does not grow with the square of its
+/// processes.
 const GATHER_NS: u64 = 1_000_000;
+const GATHER_EACH_NS: u64 = 50_000;
 /// Pause before a call that found the other's door crowded is repeated.
 const RETRY_NS: u64 = 5_000_000;
 
@@ -61,7 +64,9 @@ pub struct BoardOptions {
     /// Size of the board, bytes, 64 KiB to 64 MiB; 16 MiB. Only what is written
     /// takes memory. It has to hold twice of what is told at a time.
     pub bytes: usize,
-    /// How long a neighbour may take to show its board, nanoseconds; 1 s.
+    /// How long a neighbour may take to show its board, nanoseconds; 30 s. It is
+    /// of this user, and may wait for a processor that long where some hundred
+    /// processes start at once.
     pub greeting_ns: u64,
 }
 
@@ -70,7 +75,7 @@ impl Default for BoardOptions {
         Self {
             neighbours_max: 512,
             bytes: 16 << 20,
-            greeting_ns: 1_000_000_000,
+            greeting_ns: 30_000_000_000,
         }
     }
 }
@@ -138,6 +143,8 @@ struct State {
     rang_at: u64,
     /// Some neighbour's board has more than one turn tells.
     more: bool,
+    /// When to try again to hand over our board.
+    hand_at: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -149,6 +156,8 @@ struct Neighbour {
     told_at: Option<usize>,
     /// Its board is to be told of from the start.
     again: bool,
+    /// It has yet to be handed our board as it is now.
+    is_owed: bool,
     beat: u64,
 }
 
@@ -189,6 +198,7 @@ impl Board {
                 ring_at: None,
                 rang_at: 0,
                 more: false,
+                hand_at: None,
             }),
         })
     }
@@ -210,6 +220,8 @@ impl Board {
     pub fn greet(&self, now: u64) -> usize {
         let names = names::listed(self.domain);
         let mut state = self.state.lock();
+        // What follows at once is told together.
+        state.rang_at = now;
         let mut called = 0;
         for peer in names {
             if peer == self.name || state.knows(&peer) || !state.has_room(&self.options) {
@@ -223,8 +235,15 @@ impl Board {
         called
     }
 
+    /// Whether somebody was called whose board has not been seen yet.
+    pub fn is_calling(&self, peer: Name) -> bool {
+        let state = self.state.lock();
+        state.calls.values().any(|call| call.peer == Some(peer))
+    }
+
     /// Appends records and wakes neighbours; those that were woken less than a
-    /// millisecond ago when that is over, by [`Board::turn`].
+    /// millisecond ago, with many neighbours some more, when that is over, by
+    /// [`Board::turn`].
     ///
     /// # Errors
     /// [`BoardFull`]: not all fit; none was posted. Then [`Board::post_all`].
@@ -254,15 +273,14 @@ impl Board {
         fresh.append(records)?;
         fresh.beat_from(&state.log);
         state.log = fresh;
-        let State {
-            log, neighbours, ..
-        } = &mut *state;
-        let packet = door::board_packet(self.name, log);
-        for neighbour in neighbours.values() {
-            // One whose socket takes no more is not reading; its end shows when
-            // it is written to again.
-            let _ = packet::send(neighbour.socket.as_fd(), &packet, &[log.descriptor()]);
+        for neighbour in state.neighbours.values_mut() {
+            neighbour.is_owed = true;
         }
+        for call in state.calls.values_mut().filter(|call| call.is_shown) {
+            call.is_owed = true;
+        }
+        state.hand_at = Some(0);
+        self.hand_over(&mut state, 0);
         Ok(())
     }
 
@@ -326,6 +344,9 @@ impl Board {
                 break;
             }
         }
+        if state.hand_at.is_some_and(|at| at <= now) {
+            self.hand_over(&mut state, now);
+        }
         state.ring(now);
         self.look_at_time(&mut state, now)
     }
@@ -370,9 +391,7 @@ impl Board {
 
     /// Shows our board on a new connection, and waits for theirs.
     fn begin(&self, state: &mut State, mut call: Call, now: u64) -> bool {
-        if call.is_connecting() {
-            call.retry_at = Some(now.saturating_add(RETRY_NS));
-        } else if !call.is_incoming && !self.show(state, &call) {
+        if !call.is_incoming && !self.try_show(state, &mut call, now) {
             return false;
         }
         state.token += 1;
@@ -384,9 +403,53 @@ impl Board {
         true
     }
 
-    fn show(&self, state: &State, call: &Call) -> bool {
+    fn show(&self, state: &State, socket: BorrowedFd<'_>) -> Result<(), Errno> {
         let packet = door::board_packet(self.name, &state.log);
-        packet::send(call.socket.as_fd(), &packet, &[state.log.descriptor()]).is_ok()
+        packet::send(socket, &packet, &[state.log.descriptor()])
+    }
+
+    /// Connects and shows our board, or leaves that for later; false when it
+    /// cannot be.
+    fn try_show(&self, state: &State, call: &mut Call, now: u64) -> bool {
+        call.retry_at = None;
+        match call.connect(self.domain) {
+            Ok(true) if call.is_shown => return true,
+            Ok(true) => match self.show(state, call.socket.as_fd()) {
+                Ok(()) => {
+                    call.is_shown = true;
+                    return true;
+                }
+                Err(error) if !is_passing(error) => return false,
+                Err(_) => {}
+            },
+            Ok(false) => {}
+            Err(_) => return false,
+        }
+        call.retry_at = Some(now.saturating_add(RETRY_NS));
+        true
+    }
+
+    /// Hands our board as it is now to those who have another or none.
+    fn hand_over(&self, state: &mut State, now: u64) {
+        let packet = door::board_packet(self.name, &state.log);
+        let State {
+            log,
+            neighbours,
+            calls,
+            hand_at,
+            ..
+        } = state;
+        let of_neighbours = neighbours.values_mut().map(|n| (&n.socket, &mut n.is_owed));
+        let of_calls = calls.values_mut().map(|c| (&c.socket, &mut c.is_owed));
+        let mut later = false;
+        for (socket, is_owed) in of_neighbours.chain(of_calls).filter(|(_, owed)| **owed) {
+            let sent = packet::send(socket.as_fd(), &packet, &[log.descriptor()]);
+            // One whose socket takes no more is not reading; its end shows when
+            // it is written to again.
+            *is_owed = sent.is_err_and(is_passing);
+            later |= *is_owed;
+        }
+        *hand_at = later.then(|| now.saturating_add(RETRY_NS));
     }
 
     /// Somebody shows a board, or why not.
@@ -429,18 +492,24 @@ impl Board {
             }
             self.hang_up(state, other, None);
         }
+        let mut is_owed = false;
         if is_incoming {
-            let shown = state
-                .calls
-                .get(&token)
-                .is_some_and(|call| self.show(state, call));
-            if !shown {
+            let shown = match state.calls.get(&token) {
+                Some(call) => self.show(state, call.socket.as_fd()),
+                None => return,
+            };
+            is_owed = shown.is_err_and(is_passing);
+            if shown.is_err() && !is_owed {
                 return self.hang_up(state, token, None);
             }
         }
         let Some(call) = state.calls.remove(&token) else {
             return;
         };
+        is_owed |= call.is_owed;
+        if is_owed {
+            state.hand_at.get_or_insert(0);
+        }
         state.tokens.insert(token, peer);
         let neighbour = Neighbour {
             socket: call.socket,
@@ -448,6 +517,7 @@ impl Board {
             beat: log.beat(),
             told_at: None,
             again: false,
+            is_owed,
             log,
         };
         state.neighbours.insert(peer, neighbour);
@@ -476,7 +546,8 @@ impl Board {
             };
             match packet::receive(neighbour.socket.as_fd()) {
                 Incoming::Nothing => break,
-                Incoming::Packet(Packet::More, _) => {}
+                // What else waits, the next look shows.
+                Incoming::Packet(Packet::More, _) => break,
                 Incoming::Packet(Packet::Board { name, bytes }, descriptors) if name == peer => {
                     match TheirLog::map(bytes, &descriptors) {
                         Ok(log) => {
@@ -566,16 +637,13 @@ impl Board {
             if call.deadline <= now {
                 self.hang_up(state, token, Some(Reason::TimedOut));
             } else if call.retry_at.is_some_and(|at| at <= now) {
-                call.retry_at = Some(now.saturating_add(RETRY_NS));
-                match call.connect(self.domain) {
-                    Ok(false) => {}
-                    Ok(true) => {
-                        let shown = state.calls.get(&token).is_some_and(|c| self.show(state, c));
-                        if !shown {
-                            self.hang_up(state, token, None);
-                        }
-                    }
-                    Err(_) => self.hang_up(state, token, None),
+                let Some(mut call) = state.calls.remove(&token) else {
+                    continue;
+                };
+                let goes_on = self.try_show(state, &mut call, now);
+                state.calls.insert(token, call);
+                if !goes_on {
+                    self.hang_up(state, token, None);
                 }
             }
         }
@@ -585,7 +653,11 @@ impl Board {
                 .map_or(call.deadline, |at| at.min(call.deadline))
         });
         let soon = state.more.then_some(now);
-        calls.chain(state.ring_at).chain(soon).min()
+        calls
+            .chain(state.ring_at)
+            .chain(state.hand_at)
+            .chain(soon)
+            .min()
     }
 }
 
@@ -600,7 +672,8 @@ impl State {
 
     /// Wakes neighbours, unless they have just been: then a little later.
     fn ring_soon(&mut self, now: u64) {
-        let at = self.rang_at.saturating_add(GATHER_NS);
+        let pause = GATHER_NS.max(GATHER_EACH_NS * self.neighbours.len() as u64);
+        let at = self.rang_at.saturating_add(pause);
         self.ring_at = Some(at);
         self.ring(now);
     }
@@ -612,11 +685,20 @@ impl State {
         }
         self.ring_at = None;
         self.rang_at = now;
-        for neighbour in self.neighbours.values() {
+        // Who was shown our board and has not answered yet may have read it.
+        let called = self.calls.values().filter(|call| call.is_shown);
+        let sockets = called.map(|call| &call.socket);
+        for socket in sockets.chain(self.neighbours.values().map(|n| &n.socket)) {
             // A full socket has woken its owner already.
-            let _ = packet::send(neighbour.socket.as_fd(), &Packet::More, &[]);
+            let _ = packet::send(socket.as_fd(), &Packet::More, &[]);
         }
     }
+}
+
+/// Whether what could not be sent now can be soon: a user's descriptors on
+/// their way to others are limited by the kernel (`unix(7)`, `ETOOMANYREFS`).
+fn is_passing(error: Errno) -> bool {
+    error == Errno::TOOMANYREFS
 }
 
 impl Drop for Board {

@@ -1,13 +1,20 @@
-//! Who has a board: the kernel's own list of Unix sockets.
+//! Who has a board: asked of the kernel, which knows who listens.
 //!
+//! Its socket diagnostics (netlink, `sock_diag(7)`) list listeners alone. Where
+//! they are not to be had, its list of all Unix sockets is read, which grows
+//! with the square of the processes:
 //! ```text
 //! Num: RefCount Protocol Flags Type St Inode Path
 //! ffff...: 00000002 00000000 00010000 0005 01 31415 @pteros-board-0-0102…0c
 //! ```
-//! Flag 0x10000 marks a listener. The list is of our network namespace alone,
-//! as the sockets are.
+//! Flag 0x10000 marks a listener. Both are of our network namespace alone, as
+//! the sockets are.
 
 use std::io::BufRead;
+
+use rustix::io::Errno;
+use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
 use crate::error::Name;
 
@@ -21,15 +28,127 @@ const LINES_MAX: usize = 262_144;
 /// The owners of all boards of a domain; empty where the system keeps the list
 /// to itself.
 pub(crate) fn listed(domain: u32) -> Vec<Name> {
+    let mut names = match diagnosed(domain) {
+        Ok(names) => names,
+        Err(_) => read(domain),
+    };
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// Asks the socket diagnostics.
+///
+/// ```text
+/// request:  length u32, type u16, flags u16, number u32, sender u32,
+///           family u8, protocol u8, 0 u16, states u32, inode u32, show u32, cookie u64
+/// answers:  the same header, then family u8, type u8, state u8, 0 u8, inode u32,
+///           cookie u64, then attributes: length u16, type u16, bytes, padded to four
+/// ```
+fn diagnosed(domain: u32) -> Result<Vec<Name>, Errno> {
+    const BY_FAMILY: u16 = 20;
+    const REQUEST_DUMP: u16 = 0x301;
+    const UNIX: u8 = 1;
+    const LISTENING: u32 = 1 << 10;
+    const SHOW_NAME: u32 = 1;
+    let mut request = Vec::with_capacity(40);
+    request.extend_from_slice(&40_u32.to_ne_bytes());
+    request.extend_from_slice(&BY_FAMILY.to_ne_bytes());
+    request.extend_from_slice(&REQUEST_DUMP.to_ne_bytes());
+    request.extend_from_slice(&[1, 0, 0, 0, 0, 0, 0, 0]);
+    request.extend_from_slice(&[UNIX, 0, 0, 0]);
+    for word in [LISTENING, 0, SHOW_NAME, u32::MAX, u32::MAX] {
+        request.extend_from_slice(&word.to_ne_bytes());
+    }
+    let kind = (AddressFamily::NETLINK, SocketType::RAW);
+    let socket = rustix::net::socket_with(kind.0, kind.1, SocketFlags::CLOEXEC, Some(SOCK_DIAG))?;
+    let kernel = SocketAddrNetlink::new(0, 0);
+    rustix::net::sendto(&socket, &request, SendFlags::empty(), &kernel)?;
+    let mut names = Vec::new();
+    let mut buffer = vec![0; 32 << 10];
+    let mut lines = 0;
+    while lines < LINES_MAX {
+        // The kernel answers while it is asked, so nothing is waited for.
+        let (len, _) = rustix::net::recv(&socket, buffer.as_mut_slice(), RecvFlags::DONTWAIT)?;
+        let mut answers = &buffer[..len];
+        while let Some((answer, rest)) = split_answer(answers) {
+            answers = rest;
+            lines += 1;
+            match answer {
+                Answer::Done => return Ok(names),
+                Answer::Refused => return Err(Errno::NOTSUP),
+                Answer::Socket(path) => names.extend(owner_of(path, domain)),
+            }
+        }
+        if !answers.is_empty() || len == 0 {
+            return Err(Errno::PROTO);
+        }
+    }
+    Ok(names)
+}
+
+/// One answer of the socket diagnostics.
+#[derive(Debug, PartialEq, Eq)]
+enum Answer<'a> {
+    Done,
+    Refused,
+    /// What a socket is called; empty for one without a name.
+    Socket(&'a [u8]),
+}
+
+/// The first answer and what follows it.
+fn split_answer(bytes: &[u8]) -> Option<(Answer<'_>, &[u8])> {
+    const ERROR: u16 = 2;
+    const DONE: u16 = 3;
+    const NAME: u16 = 0;
+    const HEADER: usize = 16;
+    let short = |bytes: &[u8], at: usize| {
+        let part = bytes.get(at..at + 2)?;
+        Some(u16::from_ne_bytes(part.try_into().ok()?))
+    };
+    let length = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?) as usize;
+    let body = bytes.get(HEADER..length)?;
+    let rest = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+    let answer = match short(bytes, 4)? {
+        DONE => Answer::Done,
+        ERROR => Answer::Refused,
+        _ => {
+            let mut attributes = body.get(16..).unwrap_or_default();
+            let mut name: &[u8] = &[];
+            while let (Some(length), Some(kind)) = (short(attributes, 0), short(attributes, 2)) {
+                let length = usize::from(length);
+                let Some(value) = attributes.get(4..length) else {
+                    break;
+                };
+                if kind == NAME {
+                    name = value;
+                }
+                attributes = attributes
+                    .get(length.next_multiple_of(4)..)
+                    .unwrap_or_default();
+            }
+            Answer::Socket(name)
+        }
+    };
+    Some((answer, rest))
+}
+
+/// The owner of an abstract name, whose first byte is zero, if it is a board's.
+fn owner_of(name: &[u8], domain: u32) -> Option<Name> {
+    let (&0, name) = name.split_first()? else {
+        return None;
+    };
+    parse(std::str::from_utf8(name).ok()?, domain)
+}
+
+/// Reads the list of all Unix sockets.
+fn read(domain: u32) -> Vec<Name> {
     let Ok(list) = std::fs::File::open("/proc/net/unix") else {
         return Vec::new();
     };
     let lines = std::io::BufReader::with_capacity(64 << 10, list).split(b'\n');
     let lines = lines.take(LINES_MAX).map_while(Result::ok);
-    let mut names: Vec<Name> = lines.filter_map(|line| owner(&line, domain)).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
+    lines.filter_map(|line| owner(&line, domain)).collect()
 }
 
 /// The owner in one line of the list, if it is a board's listener.
@@ -40,8 +159,12 @@ fn owner(line: &[u8], domain: u32) -> Option<Name> {
     if flags & LISTENS == 0 {
         return None;
     }
-    let rest = words.nth(3)?.strip_prefix('@')?.strip_prefix(PREFIX)?;
-    let (of, name) = rest.split_once('-')?;
+    parse(words.nth(3)?.strip_prefix('@')?, domain)
+}
+
+/// The owner in the name of a board's listener.
+fn parse(name: &str, domain: u32) -> Option<Name> {
+    let (of, name) = name.strip_prefix(PREFIX)?.split_once('-')?;
     if of.parse::<u32>().ok()? != domain || name.len() != 24 {
         return None;
     }
@@ -55,6 +178,39 @@ fn owner(line: &[u8], domain: u32) -> Option<Name> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn both_of_the_kernels_lists_know_who_listens() {
+        let name: Name = *b"names of two";
+        let domain = 4_000_000_001;
+        let _listener = crate::board::door::listen(domain, &name).expect("a listener");
+        assert_eq!(read(domain), [name]);
+        match diagnosed(domain) {
+            Ok(names) => assert_eq!(names, [name]),
+            // Some kernels are built without.
+            Err(error) => assert!(matches!(error, Errno::NOTSUP | Errno::PROTONOSUPPORT)),
+        }
+        assert_eq!(listed(domain), [name]);
+        assert!(listed(domain + 1).is_empty());
+    }
+
+    #[test]
+    fn answers_cut_short_are_none() {
+        let mut answer = vec![48, 0, 0, 0, 20, 0];
+        answer.resize(32, 0);
+        answer.extend_from_slice(&[
+            13, 0, 0, 0, 0, b'p', b't', b'e', b'r', b'o', b's', b'-', b'x',
+        ]);
+        answer.resize(48, 0);
+        let whole = (Answer::Socket(&b"\0pteros-x"[..]), &[][..]);
+        assert_eq!(split_answer(&answer), Some(whole));
+        for len in 0..answer.len() {
+            assert_eq!(split_answer(&answer[..len]), None, "{len}");
+        }
+        answer[32..34].copy_from_slice(&[99, 0]);
+        let nameless = (Answer::Socket(&[][..]), &[][..]);
+        assert_eq!(split_answer(&answer), Some(nameless));
+    }
 
     #[test]
     fn listeners_of_the_domain_are_read_and_nothing_else() {
