@@ -64,11 +64,15 @@ fn nodes_and_endpoints_are_described_as_in_ros2() {
         "Endpoint type: PUBLISHER\n",
         "  Durability: TRANSIENT_LOCAL\n",
         "  Lifespan: Infinite\n",
+        "Shared memory links, of each process as a whole:\n  /greeter: ",
+        " sent, 0 received, nothing dropped\n",
     ] {
         assert!(verbose.contains(line), "{line}{verbose}");
     }
     let json = domain.run("topic info /chatter --json").json();
     assert_eq!(json["publishers"][0]["qos"]["reliability"], "RELIABLE");
+    assert_eq!(json["links"][0]["nodes"], "/greeter");
+    assert_eq!(json["links"][0]["dropped"]["ring_full"], 0);
 }
 
 #[test]

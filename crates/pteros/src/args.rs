@@ -36,6 +36,10 @@ pub struct Arguments {
     /// `--spin`: how long threads poll before they sleep; see
     /// [`ContextOptions::spin`](crate::ContextOptions::spin).
     pub spin: Option<Duration>,
+    /// `--shared-memory on` or `off`, as `PTEROS_SHARED_MEMORY` says it, which it
+    /// overrides; see
+    /// [`ContextOptions::shared_memory`](crate::ContextOptions::shared_memory).
+    pub shared_memory: Option<bool>,
     /// `--thread-priority`, `--thread-cpus` and `--lock-memory`; see
     /// [`ContextOptions::thread`](crate::ContextOptions::thread).
     pub thread: ThreadSettings,
@@ -195,6 +199,21 @@ impl Arguments {
                 })?;
                 self.spin = Some(Duration::from_micros(micros));
             }
+            "--shared-memory" => {
+                let text = value("on or off")?;
+                self.shared_memory = Some(match text.as_str() {
+                    "on" => true,
+                    "off" => false,
+                    _ => {
+                        return Err(ArgumentsError::BadValue {
+                            flag: flag.into(),
+                            value: text,
+                            reason: "neither on nor off".into(),
+                            way_out: "write --shared-memory off to use UDP alone".into(),
+                        });
+                    }
+                });
+            }
             "--thread-priority" => {
                 let text = value("a number from 1 to 99")?;
                 self.thread.priority = Some(setting(flag, &text)?);
@@ -267,7 +286,7 @@ fn unknown(word: &str) -> ArgumentsError {
     } else if word.starts_with('-') {
         "known are -r, -p, --params-file, -e, --log-level, --log-config-file, --log-file-name, \
          --{enable,disable}-{rosout,stdout,external-lib}-logs, --spin, \
-         --thread-priority, --thread-cpus and --lock-memory"
+         --shared-memory, --thread-priority, --thread-cpus and --lock-memory"
             .into()
     } else {
         "end the ROS arguments with -- before it".into()

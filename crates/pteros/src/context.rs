@@ -9,7 +9,7 @@ use std::time::Duration;
 use pteros_rmw::config::{Config, DOMAIN_ID_MAX, DiscoveryRange, LEASE_MIN};
 use pteros_rmw::env::Env;
 use pteros_rmw::flow::FlowController;
-use pteros_rmw::links::LinkCounts;
+use pteros_rmw::links::{LinkCounts, LinkTotals};
 use pteros_rmw::names::validate_enclave;
 use pteros_rmw::rtps::id::{EntityId, Guid};
 use pteros_rmw::spin::SPIN_MAX;
@@ -113,8 +113,9 @@ pub struct ContextOptions {
     /// the defaults suit robots of some hundred participants.
     pub limits: Limits,
     /// Shared memory with processes of this user and host, which are met by it
-    /// and which messages go through instead of UDP. On unless PTEROS_SHARED_MEMORY=off is read from
-    /// the environment.
+    /// and which messages go through instead of UDP. On unless the command line says
+    /// `--shared-memory off` or, if it says nothing, PTEROS_SHARED_MEMORY=off is
+    /// read from the environment.
     pub shared_memory: SharedMemoryOptions,
 }
 
@@ -265,6 +266,13 @@ impl Context {
         self.inner.core.link_counts()
     }
 
+    /// What the links of another process have carried and refused, as it says
+    /// itself, up to four seconds ago; `None` unless it is a process of this user
+    /// and host, of this stack, with shared memory on both sides.
+    pub fn link_totals(&self, participant: Guid) -> Option<LinkTotals> {
+        self.inner.core.link_totals(participant.prefix)
+    }
+
     /// The identity of its participant.
     pub fn guid(&self) -> Guid {
         self.inner.core.prefix().with(EntityId::PARTICIPANT)
@@ -353,7 +361,12 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
         limits: options.limits,
         spin: spin.map_or(default.spin, Into::into),
         shared_memory: SharedMemoryOptions {
-            on: options.shared_memory.on && config.shared_memory.unwrap_or(true),
+            on: options.shared_memory.on
+                && options
+                    .arguments
+                    .shared_memory
+                    .or(config.shared_memory)
+                    .unwrap_or(true),
             ..options.shared_memory
         },
     })

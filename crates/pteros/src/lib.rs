@@ -59,7 +59,7 @@ pub use pteros_rmw::error::{
 pub use pteros_rmw::event::EndpointEvent;
 pub use pteros_rmw::flow::{FlowController, FlowError, Pace};
 pub use pteros_rmw::limits::{LimitError, Limits};
-pub use pteros_rmw::links::{LinkCounts, ShmError};
+pub use pteros_rmw::links::{LinkCounts, LinkTotals, ShmError};
 pub use pteros_rmw::reader::ReaderCounts;
 pub use pteros_rmw::rtps::content_filter::ContentFilterProperty;
 pub use pteros_rmw::rtps::id::{Guid, VendorId};

@@ -22,7 +22,7 @@ use pteros_rtps::time::{Duration, Instant};
 
 use crate::core::Core;
 use crate::deadline::Machine;
-use crate::links::{LinkCounts, LinkEvent, Links, OFF, PROPERTY, Realm, Reason};
+use crate::links::{LinkCounts, LinkEvent, LinkTotals, Links, OFF, PROPERTY, Realm, Reason};
 use crate::sample::Path;
 use crate::writer::WriterEndpoint;
 
@@ -316,6 +316,16 @@ impl Core {
             return Some(format!("{reason} at the publisher's end"));
         };
         realm.apart_from(announced(other))
+    }
+
+    /// What a peer says of its links; `None` unless it is a neighbour. Our own as
+    /// they are now.
+    pub fn link_totals(&self, peer: GuidPrefix) -> Option<LinkTotals> {
+        if peer == self.prefix {
+            return self.link_counts().as_ref().map(LinkTotals::from);
+        }
+        let totals = self.transport.board()?.totals(peer.0)?;
+        Some(LinkTotals::of_words(totals))
     }
 
     /// What links have carried and refused; `None` where there are none.

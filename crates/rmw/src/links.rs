@@ -77,6 +77,92 @@ pub trait Links: Send + Sync {
     fn counts(&self) -> LinkCounts;
 }
 
+/// What the links of a process have carried and refused since it began, as it
+/// tells its neighbours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LinkTotals {
+    /// Links that are up.
+    pub links: u64,
+    /// Messages sent, repeats and acknowledgements included.
+    pub sent: u64,
+    /// Messages received.
+    pub received: u64,
+    /// Not sent, since the ring was full; a reliable publisher repeats it.
+    pub ring_full: u64,
+    /// Not sent, since the pool or the reader's share of it was used up; a
+    /// reliable publisher repeats it.
+    pub pool_exhausted: u64,
+    /// Not sent, since it is larger than what the link carries.
+    pub too_large: u64,
+    /// Not sent, since the link had ended.
+    pub link_down: u64,
+}
+
+impl LinkTotals {
+    /// In the order in which a board has them. What comes later follows.
+    pub(crate) fn to_words(self) -> [u64; 8] {
+        let Self {
+            links,
+            sent,
+            received,
+            ring_full,
+            pool_exhausted,
+            too_large,
+            link_down,
+        } = self;
+        [
+            links,
+            sent,
+            received,
+            ring_full,
+            pool_exhausted,
+            too_large,
+            link_down,
+            0,
+        ]
+    }
+
+    pub(crate) fn of_words(words: [u64; 8]) -> Self {
+        let [
+            links,
+            sent,
+            received,
+            ring_full,
+            pool_exhausted,
+            too_large,
+            link_down,
+            _,
+        ] = words;
+        Self {
+            links,
+            sent,
+            received,
+            ring_full,
+            pool_exhausted,
+            too_large,
+            link_down,
+        }
+    }
+}
+
+impl From<&LinkCounts> for LinkTotals {
+    fn from(counts: &LinkCounts) -> Self {
+        Self {
+            links: counts.links as u64,
+            sent: counts.sent,
+            received: counts.received,
+            ring_full: counts.refused_full,
+            pool_exhausted: counts.refused_share
+                + counts.refused_loans
+                + counts.refused_exhausted
+                + counts.refused_segment,
+            too_large: counts.refused_too_long,
+            link_down: counts.refused_down,
+        }
+    }
+}
+
 /// Memory of one payload while it is written, of just the size asked for.
 #[derive(Debug)]
 pub enum Chunk {

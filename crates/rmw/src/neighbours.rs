@@ -20,6 +20,7 @@ use pteros_shm::{Board, BoardEvent, Reason};
 
 use crate::core::Core;
 use crate::deadline::Machine;
+use crate::links::LinkTotals;
 
 /// First byte of a record that is a list of nodes.
 const NODES: u8 = 16;
@@ -154,6 +155,9 @@ impl Core {
         let mut next = board.turn(now.as_nanos(), &mut note);
         if now >= state.beats_at {
             state.beats_at = now.after(self.beat_pause());
+            if let Some(counts) = self.link_counts() {
+                board.tell_totals(&LinkTotals::from(&counts).to_words());
+            }
             board.beat();
             board.look_at_beats(&mut note);
         }

@@ -23,6 +23,7 @@ use crate::layout::{
     AT_MAGIC, AT_NONCE, AT_VERSION, CONTEXT_BYTES, CONTEXT_MAGIC, LINK_MAGIC, RING_BYTES_MAX,
     RING_BYTES_MIN, VERSION, link_bytes,
 };
+use crate::life::Life;
 use crate::link::Ends;
 use crate::memory::{OwnMemory, PeerMemory};
 use crate::packet::{self, Incoming, Nonce, Packet};
@@ -320,6 +321,7 @@ impl Pending {
             theirs: theirs.memory,
             context: theirs.context,
             bell: theirs.bell,
+            life: Life::of(self.socket.as_fd()),
             socket: self.socket,
         })
     }

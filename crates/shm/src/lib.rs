@@ -81,6 +81,7 @@ mod hostile_tests;
 #[cfg(not(loom))]
 mod hub;
 mod layout;
+mod life;
 #[cfg(not(loom))]
 mod link;
 mod loans;
@@ -99,7 +100,7 @@ mod sync;
 mod turn;
 
 #[cfg(not(loom))]
-pub use board::{Board, BoardEvent, BoardFull, BoardOptions};
+pub use board::{Board, BoardEvent, BoardFull, BoardOptions, Totals};
 #[cfg(not(loom))]
 pub use chunk::ChunkMut;
 #[cfg(not(loom))]

@@ -23,6 +23,7 @@ use crate::layout::{
     AT_HEAD, AT_RETURNED, AT_RING, AT_SLEEPING, AT_STARVED, AT_TAIL, LOANS_MAX, SEGMENT_BYTES_MAX,
     SEGMENTS_MAX,
 };
+use crate::life::Life;
 use crate::loans::{Loan, Loans, give_back};
 use crate::memory::{OwnMemory, PeerMemory};
 use crate::packet::{self, Incoming, Packet};
@@ -41,6 +42,8 @@ pub(crate) struct Ends {
     pub(crate) context: PeerMemory,
     pub(crate) bell: Bell,
     pub(crate) socket: OwnedFd,
+    /// The peer's process, where it can be watched.
+    pub(crate) life: Option<Life>,
 }
 
 impl Ends {
@@ -414,7 +417,13 @@ impl Inbox {
     pub(crate) fn take_packets(&mut self) -> Result<(), Reason> {
         for _ in 0..PACKETS_PER_TURN {
             match packet::receive(self.link.ends.socket.as_fd()) {
-                Incoming::Nothing => break,
+                Incoming::Nothing => {
+                    // Another process may keep its socket open.
+                    if self.link.ends.life.as_ref().is_some_and(Life::is_over) {
+                        self.ending.get_or_insert(Reason::Ended);
+                    }
+                    break;
+                }
                 Incoming::Packet(Packet::Segment { number, bytes }, descriptors) => {
                     self.add_segment(number, bytes, &descriptors)?;
                 }

@@ -243,6 +243,11 @@ impl Hub {
             return Ok(());
         };
         let ends = pending.into_ends(theirs);
+        if let Some(life) = &ends.life {
+            // Once; then the look at the link finds that it is over.
+            let once = EventFlags::IN | EventFlags::ONESHOT;
+            let _ = epoll::add(&self.epoll, life, EventData::new_u64(token), once);
+        }
         let mut slots = self.links.write();
         let Some(number) = slots.vacancy(self.options.links_max) else {
             packet::refuse(ends.socket.as_fd(), Reason::TooManyLinks);

@@ -9,8 +9,9 @@ use pteros::qos::{
     DestinationOrder, DurabilityService, History, HistoryPolicy, Ownership, QosProfile,
     Representation,
 };
-use pteros::{EndpointInfo, Graph, PairReport, VendorId, Verdict};
+use pteros::{Context, EndpointInfo, Graph, LinkTotals, PairReport, VendorId, Verdict};
 use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Arguments of `topic info`.
@@ -18,7 +19,8 @@ use std::time::Duration;
 pub struct Info {
     #[command(flatten)]
     discovery: DiscoveryFlags,
-    /// Show node, type, type hash, GID and QoS of every publisher and subscription, and the path of every match
+    /// Show node, type, type hash, GID and QoS of every publisher and subscription, the path of every match, and what
+    /// shared memory has carried and dropped, up to four seconds ago
     #[arg(short = 'v', long)]
     verbose: bool,
     /// Name of the topic (e.g. /chatter)
@@ -41,6 +43,10 @@ impl Info {
                 "publishers": publishers.iter().map(endpoint_json).collect::<Vec<_>>(),
                 "subscriptions": subscriptions.iter().map(endpoint_json).collect::<Vec<_>>(),
                 "matches": matches(&graph.why(&name)).map(match_json).collect::<Vec<_>>(),
+                "links": links(&session.context, publishers.iter().chain(&subscriptions))
+                    .iter()
+                    .map(links_json)
+                    .collect::<Vec<_>>(),
             }))?);
         }
         let types = match topic.types.as_slice() {
@@ -62,6 +68,7 @@ impl Info {
         }
         if self.verbose {
             text += &matches_text(&graph.why(&name));
+            text += &links_text(&session.context, publishers.iter().chain(&subscriptions));
         }
         shared.console.text(&text)?;
         Ok(())
@@ -79,6 +86,73 @@ fn matches_text(pairs: &[PairReport]) -> String {
         true => text,
         false => format!("Matches:\n{text}"),
     }
+}
+
+/// What links of shared memory have carried and dropped for the processes of
+/// these endpoints, as far as those tell.
+fn links_text<'e>(context: &Context, endpoints: impl Iterator<Item = &'e EndpointInfo>) -> String {
+    let mut text = String::new();
+    for (nodes, totals) in links(context, endpoints) {
+        let LinkTotals {
+            links,
+            sent,
+            received,
+            ..
+        } = totals;
+        text += &format!("  {nodes}: {links} up, {sent} sent, {received} received");
+        let dropped = dropped(&totals);
+        let named = dropped.iter().filter(|(_, count)| *count > 0);
+        let named: Vec<String> = named.map(|(why, count)| format!("{count} {why}")).collect();
+        text += &match named.is_empty() {
+            true => ", nothing dropped\n".into(),
+            false => format!(", dropped: {}\n", named.join(", ")),
+        };
+    }
+    match text.is_empty() {
+        true => text,
+        false => format!("Shared memory links, of each process as a whole:\n{text}"),
+    }
+}
+
+/// Each process once, by the names of its nodes here.
+fn links<'e>(
+    context: &Context,
+    endpoints: impl Iterator<Item = &'e EndpointInfo>,
+) -> Vec<(String, LinkTotals)> {
+    let mut processes: BTreeMap<_, (BTreeSet<String>, LinkTotals)> = BTreeMap::new();
+    for endpoint in endpoints {
+        if let Some(totals) = context.link_totals(endpoint.gid) {
+            let (nodes, _) = processes
+                .entry(endpoint.gid.prefix)
+                .or_insert((BTreeSet::new(), totals));
+            nodes.insert(node_path(endpoint));
+        }
+    }
+    let joined = |nodes: BTreeSet<String>| nodes.into_iter().collect::<Vec<_>>().join(", ");
+    let processes = processes.into_values();
+    processes
+        .map(|(nodes, totals)| (joined(nodes), totals))
+        .collect()
+}
+
+fn dropped(totals: &LinkTotals) -> [(&'static str, u64); 4] {
+    [
+        ("ring full", totals.ring_full),
+        ("pool exhausted", totals.pool_exhausted),
+        ("too large", totals.too_large),
+        ("link down", totals.link_down),
+    ]
+}
+
+fn links_json((nodes, totals): &(String, LinkTotals)) -> Value {
+    let dropped = dropped(totals).map(|(why, count)| (why.replace(' ', "_"), json!(count)));
+    json!({
+        "nodes": nodes,
+        "links": totals.links,
+        "sent": totals.sent,
+        "received": totals.received,
+        "dropped": dropped.into_iter().collect::<serde_json::Map<_, _>>(),
+    })
 }
 
 fn matches(pairs: &[PairReport]) -> impl Iterator<Item = (&PairReport, &str)> {

@@ -65,7 +65,7 @@ fn what_is_not_understood_is_named_with_a_way_out() {
             "--ros-args --rename a:=b",
             "--ros-args: \"--rename\" is not a ROS argument; known are -r, -p, --params-file, -e, --log-level, \
              --log-config-file, --log-file-name, --{enable,disable}-{rosout,stdout,external-lib}-logs, \
-             --spin, --thread-priority, --thread-cpus and --lock-memory",
+             --spin, --shared-memory, --thread-priority, --thread-cpus and --lock-memory",
         ),
         (
             "--ros-args --log-level=debug",
@@ -223,6 +223,22 @@ fn what_nothing_acts_upon_is_named() {
     assert_eq!(
         arguments.without_effect(),
         ["-p", "--params-file", "--enable-rosout-logs"]
+    );
+}
+
+#[test]
+fn shared_memory_is_switched_on_or_off_and_nothing_between() {
+    let given = |line: &str| parse(line).map(|(arguments, _)| arguments.shared_memory);
+    assert_eq!(given("--ros-args").unwrap(), None);
+    assert_eq!(given("--ros-args --shared-memory on").unwrap(), Some(true));
+    let off = "--ros-args --shared-memory on --shared-memory off";
+    assert_eq!(given(off).unwrap(), Some(false));
+    let error = given("--ros-args --shared-memory perhaps").unwrap_err();
+    let error = error.to_string();
+    assert!(
+        error
+            .contains("--shared-memory \"perhaps\": neither on nor off; write --shared-memory off"),
+        "{error}"
     );
 }
 

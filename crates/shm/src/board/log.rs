@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!    0  magic u64        64  end u64: bytes of records       128  beat u64
-//!    8  version u32                                         4096  records
+//!    8  version u32                                          192  totals 8 × u64
+//!                                                          4096  records
 //! record:  length u64, then its bytes, padded to a multiple of eight
 //! ```
 //! A record is there once `end` says so. What a reader finds is read once and
@@ -21,9 +22,13 @@ const AT_MAGIC: usize = 0;
 const AT_VERSION: usize = 8;
 const AT_END: usize = 64;
 const AT_BEAT: usize = 128;
+const AT_TOTALS: usize = 192;
 const AT_RECORDS: usize = 4096;
 /// Largest board that is mapped.
 const BOARD_BYTES_MAX: usize = 64 << 20;
+
+/// Numbers beside the records, whose meaning is their owner's.
+pub type Totals = [u64; 8];
 
 /// What was to be posted does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -95,6 +100,15 @@ impl OwnLog {
         self.beats().store(count.wrapping_add(1), Ordering::Relaxed);
     }
 
+    /// Numbers that stand beside the records; each is whole, together they may be
+    /// of two moments.
+    pub(crate) fn tell_totals(&self, totals: &Totals) {
+        let words = self.memory.words(AT_TOTALS, totals.len());
+        for (word, total) in words.iter().zip(totals) {
+            word.store(*total, Ordering::Relaxed);
+        }
+    }
+
     pub(crate) fn beat_from(&self, before: &Self) {
         let count = before.beats().load(Ordering::Relaxed);
         self.beats().store(count.wrapping_add(1), Ordering::Relaxed);
@@ -154,6 +168,11 @@ impl TheirLog {
 
     pub(crate) fn beat(&self) -> u64 {
         self.memory.word(AT_BEAT).load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn totals(&self) -> Totals {
+        let words = self.memory.words(AT_TOTALS, Totals::default().len());
+        std::array::from_fn(|at| words[at].load(Ordering::Relaxed))
     }
 
     /// The next record, copied.

@@ -32,15 +32,18 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 
 use crate::error::{Name, Reason, ShmError};
+use crate::life::Life;
 use crate::memory::named;
 use crate::packet::{self, Incoming, Packet};
 use door::Call;
 use log::{OwnLog, TheirLog};
 
-pub use log::BoardFull;
+pub use log::{BoardFull, Totals};
 
 /// epoll's name for the listener.
 const LISTENER: u64 = 0;
+/// Beside a neighbour's number: that of its process.
+const OF_LIFE: u64 = 1 << 63;
 /// Events taken per look, and looks per turn.
 const PER_LOOK: usize = 64;
 const LOOKS_PER_TURN: usize = 32;
@@ -52,6 +55,10 @@ const RECORDS_PER_TURN: usize = 16_384;
 /// processes.
 const GATHER_NS: u64 = 1_000_000;
 const GATHER_EACH_NS: u64 = 50_000;
+/// Neighbours whose process is watched beside their socket. Each costs one more
+/// descriptor, of which a process has 1024 unless it asks for more; the death of
+/// others whose socket somebody keeps open shows by their lease.
+const LIVES_MAX: usize = 128;
 /// Pause before a call that found the other's door crowded is repeated.
 const RETRY_NS: u64 = 5_000_000;
 
@@ -150,6 +157,8 @@ struct State {
 #[derive(Debug)]
 struct Neighbour {
     socket: OwnedFd,
+    /// Its process, for the first [`LIVES_MAX`].
+    _life: Option<Life>,
     token: u64,
     log: TheirLog,
     /// Up to where [`BoardEvent::Told`] is due, until it was told.
@@ -289,6 +298,20 @@ impl Board {
         self.state.lock().log.beat();
     }
 
+    /// Shows neighbours these numbers from now on, without waking them.
+    pub fn tell_totals(&self, totals: &Totals) {
+        self.state.lock().log.tell_totals(totals);
+    }
+
+    /// The numbers that a neighbour shows; `None` for one whose board is not read.
+    pub fn totals(&self, peer: Name) -> Option<Totals> {
+        let state = self.state.lock();
+        state
+            .neighbours
+            .get(&peer)
+            .map(|neighbour| neighbour.log.totals())
+    }
+
     /// Tells [`BoardEvent::Beat`] of those whose owner has beaten since the
     /// last call.
     pub fn look_at_beats(&self, events: &mut dyn FnMut(BoardEvent<'_>)) {
@@ -365,8 +388,9 @@ impl Board {
         for token in ready.iter().map(|event| event.data.u64()) {
             if token == LISTENER {
                 self.look_at_door(state, now);
-            } else if let Some(peer) = state.tokens.get(&token).copied() {
-                self.look_at_neighbour(state, peer, events);
+            } else if let Some(peer) = state.tokens.get(&(token & !OF_LIFE)).copied() {
+                // Another process may keep its socket open.
+                self.look_at_neighbour(state, (peer, token & OF_LIFE != 0), events);
             } else if state.calls.contains_key(&token) {
                 self.look_at_call(state, token, events);
             }
@@ -511,8 +535,16 @@ impl Board {
             state.hand_at.get_or_insert(0);
         }
         state.tokens.insert(token, peer);
+        let is_watched = state.neighbours.len() < LIVES_MAX;
+        let life = is_watched.then(|| Life::of(call.socket.as_fd())).flatten();
+        if let Some(life) = &life {
+            let once = EventFlags::IN | EventFlags::ONESHOT;
+            let data = EventData::new_u64(token | OF_LIFE);
+            let _ = epoll::add(&self.epoll, life, data, once);
+        }
         let neighbour = Neighbour {
             socket: call.socket,
+            _life: life,
             token,
             beat: log.beat(),
             told_at: None,
@@ -533,19 +565,28 @@ impl Board {
         }
     }
 
+    /// Reads its socket; if its process `is_over`, to the end.
     fn look_at_neighbour(
         &self,
         state: &mut State,
-        peer: Name,
+        (peer, is_over): (Name, bool),
         events: &mut dyn FnMut(BoardEvent<'_>),
     ) {
-        // As many packets as wait at most: "more" is the usual one.
-        for _ in 0..PER_LOOK {
+        // As many packets as wait at most: "more" is the usual one. Who is over
+        // sends no more.
+        let looks = if is_over { usize::MAX } else { PER_LOOK };
+        for _ in 0..looks {
             let Some(neighbour) = state.neighbours.get_mut(&peer) else {
                 return;
             };
             match packet::receive(neighbour.socket.as_fd()) {
-                Incoming::Nothing => break,
+                Incoming::Nothing => {
+                    if is_over {
+                        return self.lose(state, peer, Reason::Ended, events);
+                    }
+                    break;
+                }
+                Incoming::Packet(Packet::More, _) if is_over => {}
                 // What else waits, the next look shows.
                 Incoming::Packet(Packet::More, _) => break,
                 Incoming::Packet(Packet::Board { name, bytes }, descriptors) if name == peer => {

@@ -14,6 +14,7 @@
     reason = "what is tested is real processes in real time"
 )]
 
+mod kept_open;
 mod process;
 mod strangers;
 mod talker;
@@ -24,8 +25,8 @@ use std::time::{Duration, Instant};
 use process::Child;
 use talker::Talker;
 
-/// What a child process is told on its first line of input: `talker` or
-/// `stranger`, and more. See there.
+/// What a child process is told on its first line of input: `talker`,
+/// `stranger` or `neighbour`, and more. See there.
 #[test]
 #[ignore = "a process of the other tests"]
 fn peer() {
@@ -35,6 +36,7 @@ fn peer() {
     match words[..] {
         ["talker", ref rest @ ..] => talker::be(rest),
         ["stranger", ref rest @ ..] => strangers::be(rest),
+        ["neighbour", ref rest @ ..] => kept_open::be_neighbour(rest),
         _ => {}
     }
 }

@@ -1,12 +1,13 @@
 //! Child processes, and what this process has.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::OwnedFd;
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use pteros_shm::Name;
-use rustix::process::{Pid, WaitOptions};
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, WaitOptions};
 
 use crate::talker::Talker;
 
@@ -117,6 +118,27 @@ impl Child {
         drop(self.input.take());
         meanwhile.step_until(|_| matches!(self.child.try_wait(), Ok(Some(_))));
         self.says()
+    }
+
+    /// What a child that it forked would have of it: its sockets. `None` where
+    /// the system does not let us.
+    pub fn sockets(&self) -> Option<Vec<OwnedFd>> {
+        let it = rustix::process::pidfd_open(self.pid(), PidfdFlags::empty()).ok()?;
+        let folder = format!("/proc/{}/fd", self.child.id());
+        let mut sockets = Vec::new();
+        for entry in std::fs::read_dir(folder).ok()?.flatten() {
+            let what = std::fs::read_link(entry.path()).unwrap_or_default();
+            if what.to_string_lossy().starts_with("socket:") {
+                let number = entry
+                    .file_name()
+                    .to_string_lossy()
+                    .parse()
+                    .expect("a number");
+                let copy = rustix::process::pidfd_getfd(&it, number, PidfdGetfdFlags::empty());
+                sockets.push(copy.ok()?);
+            }
+        }
+        Some(sockets)
     }
 
     /// Kills it, however it is; it is gone when this returns.
