@@ -333,6 +333,13 @@ impl RawPublisher {
             PublishError::UnknownInstance { .. } => PublishError::UnknownInstance { topic: ros },
             PublishError::NoKey { .. } => PublishError::NoKey { topic: ros },
             PublishError::Invalid { reason, .. } => PublishError::Invalid { topic: ros, reason },
+            PublishError::NoSharedMemory {
+                reason, waited_ms, ..
+            } => PublishError::NoSharedMemory {
+                topic: ros,
+                reason,
+                waited_ms,
+            },
             other => other,
         }
     }

@@ -116,7 +116,7 @@ fn a_loan_beyond_the_largest_chunk_is_refused_at_once() {
     let refused = lend(&publisher, 2 << 20).unwrap_err();
     let said = refused.to_string();
     assert!(matches!(refused, PublishError::NoSharedMemory { .. }));
-    for word in ["/image", "1048576", "raise"] {
+    for word in ["\"/image\"", "2097196", "raise the largest"] {
         assert!(said.contains(word), "{said}");
     }
 }
