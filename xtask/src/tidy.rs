@@ -33,6 +33,8 @@ const DOORS: &[&str] = &[
     "crates/rmw/src/config.rs",
     "crates/rmw/src/udp.rs",
     "crates/rmw/src/helper.rs",
+    "crates/pteros/src/executor/multi.rs",
+    "crates/pteros/src/executor/isolated.rs",
     "crates/msg/src/folder.rs",
     "crates/msg/src/build.rs",
     "crates/net/src/poll.rs",

@@ -68,8 +68,8 @@ impl Session {
         let context = Context::with_options(options).context("joining the graph")?;
         let hidden = format!("_pteros_cli_{}", std::process::id());
         let node = context.node(node_name.unwrap_or(&hidden))?;
-        let mut executor = SingleThreadedExecutor::new(&context);
-        executor.add_node(&node);
+        let executor = SingleThreadedExecutor::new(&context);
+        executor.add_node(&node)?;
         Ok(Self {
             context,
             node,

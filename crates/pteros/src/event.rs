@@ -4,8 +4,11 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use pteros_rmw::event::{EndpointEvent, Events};
+use pteros_rmw::gate::Gate;
+use pteros_rmw::graph::NodeKey;
 use pteros_rmw::ready::Task;
 
+use crate::callback_group::GroupCore;
 use crate::executor::Home;
 
 /// What is called for each event.
@@ -15,13 +18,23 @@ pub(crate) type EventCallback = Box<dyn FnMut(&EndpointEvent) + Send>;
 pub(crate) struct EventTask {
     events: Arc<Events>,
     callback: Mutex<EventCallback>,
+    callback_group: Arc<GroupCore>,
+    /// Of which entity.
+    what: String,
 }
 
 impl EventTask {
-    pub(crate) fn new(events: &Arc<Events>, callback: EventCallback) -> Arc<Self> {
+    pub(crate) fn new(
+        events: &Arc<Events>,
+        callback: EventCallback,
+        callback_group: &Arc<GroupCore>,
+        what: String,
+    ) -> Arc<Self> {
         let task = Arc::new(Self {
             events: events.clone(),
             callback: Mutex::new(callback),
+            callback_group: callback_group.clone(),
+            what,
         });
         let weak: Weak<Self> = Arc::downgrade(&task);
         events.slot.set_task(weak);
@@ -50,5 +63,17 @@ impl Task for EventTask {
         if !self.events.is_empty() {
             self.events.slot.ready();
         }
+    }
+
+    fn gate(&self) -> Option<&Gate> {
+        self.callback_group.gate()
+    }
+
+    fn node(&self) -> Option<NodeKey> {
+        Some(self.callback_group.node)
+    }
+
+    fn describe(&self) -> String {
+        format!("event callback of {}", self.what)
     }
 }

@@ -27,6 +27,7 @@
 #![deny(missing_docs)]
 
 pub mod args;
+mod callback_group;
 mod context;
 mod dynamic;
 mod error;
@@ -71,10 +72,14 @@ pub use pteros_rmw::writer::WriterCounts;
 pub use pteros_rmw::{PeerPath, SharedMemoryOptions};
 pub use pteros_rmw::{config, env, names, qos, store};
 
+pub use callback_group::{CallbackGroup, CallbackGroupKind};
 pub use context::{Context, ContextOptions};
 pub use dynamic::DynamicPublisher;
 pub use error::{ContextError, CreateError, NodeError};
-pub use executor::SingleThreadedExecutor;
+pub use executor::{
+    ExecutorError, ExecutorHandle, IsolatedExecutor, MultiThreadedExecutor, PanicPolicy,
+    SingleThreadedExecutor,
+};
 pub use graph::{
     EndpointInfo, EndpointKind, Graph, NodeInfo, PairReport, TopicInfo, TypeNotTold, Verdict,
 };
@@ -93,7 +98,7 @@ pub use service::{
 pub use set_qos::SetQosError;
 pub use subscription::{Subscription, SubscriptionOptions};
 pub use subscription_group::{Access, GroupChange, SubscriptionGroup};
-pub use timer::Timer;
+pub use timer::{Timer, TimerOptions};
 pub use view::{InPlace, View};
 
 /// The README's program compiles.

@@ -22,6 +22,7 @@ use pteros_rmw::store::default_name;
 use pteros_rmw::{Core, EndpointSpec};
 
 use crate::args::{Arguments, node_identity, resolve_name};
+use crate::callback_group::{CallbackGroupKind, GroupCore, group_for};
 use crate::context::Context;
 use crate::dynamic::{DynamicPublisher, dynamic_decoder, dynamic_key_decoder, raw_decoder};
 use crate::error::{CreateError, NodeError};
@@ -36,7 +37,7 @@ use crate::subscription::{
     Decoder, KeyDecoder, Subscription, SubscriptionCore, SubscriptionOptions, typed_decoder,
     typed_key_decoder,
 };
-use crate::timer::{Timer, TimerCore};
+use crate::timer::{Timer, TimerCore, TimerOptions};
 
 /// How a node is set up.
 #[derive(Clone, Debug)]
@@ -86,8 +87,11 @@ pub struct Node {
 
 /// Something that works in a node's executor.
 pub(crate) trait Attach: Send + Sync {
-    /// Moves to the executor that spins the node now, or to none.
+    /// Moves to the executor that spins its group now, or to none.
     fn attach(&self, home: Option<&Arc<Home>>);
+
+    /// The group its callback is in.
+    fn callback_group(&self) -> &Arc<GroupCore>;
 }
 
 pub(crate) struct NodeCore {
@@ -97,6 +101,8 @@ pub(crate) struct NodeCore {
     arguments: Arguments,
     use_global_arguments: bool,
     pub(crate) key: NodeKey,
+    /// Of the callbacks that were made without one.
+    pub(crate) own_group: Arc<GroupCore>,
     place: Mutex<Place>,
 }
 
@@ -133,10 +139,31 @@ impl NodeCore {
     pub(crate) fn add(&self, part: Weak<dyn Attach>) {
         let mut place = self.place.lock();
         if let Some(part) = part.upgrade() {
-            part.attach(place.homes.last());
+            place.attach_one(&*part);
         }
         place.parts.retain(|part| part.strong_count() > 0);
         place.parts.push(part);
+    }
+
+    /// Moves one of its groups to an executor.
+    pub(crate) fn move_group_to(&self, group: &GroupCore, home: &Arc<Home>) {
+        let mut place = self.place.lock();
+        group.homes.lock().push(home.clone());
+        let _parts = place.attach();
+        drop(place);
+    }
+
+    /// Takes one of its groups from an executor.
+    pub(crate) fn take_group_from(&self, group: &GroupCore, home: &Arc<Home>) {
+        let mut place = self.place.lock();
+        group.homes.lock().retain(|h| !Arc::ptr_eq(h, home));
+        let _parts = place.attach();
+        drop(place);
+    }
+
+    /// `/namespace/name`.
+    pub(crate) fn path(&self) -> String {
+        node_path(&self.namespace, &self.name)
     }
 
     /// Drives the network until `done` says so or `timeout` has passed.
@@ -185,9 +212,14 @@ impl Place {
         self.parts.retain(|part| part.strong_count() > 0);
         let parts: Vec<_> = self.parts.iter().filter_map(Weak::upgrade).collect();
         for part in &parts {
-            part.attach(self.homes.last());
+            self.attach_one(&**part);
         }
         parts
+    }
+
+    fn attach_one(&self, part: &dyn Attach) {
+        let of_group = part.callback_group().homes.lock().last().cloned();
+        part.attach(of_group.as_ref().or(self.homes.last()));
     }
 }
 
@@ -216,6 +248,7 @@ impl Node {
                 arguments: options.arguments,
                 use_global_arguments: options.use_global_arguments,
                 key,
+                own_group: GroupCore::new(CallbackGroupKind::MutuallyExclusive, key),
                 place: Mutex::default(),
             }),
         })
@@ -223,6 +256,10 @@ impl Node {
 
     pub(crate) fn core(&self) -> &Arc<NodeCore> {
         &self.core
+    }
+
+    pub(crate) fn is_same(&self, other: &Node) -> bool {
+        Arc::ptr_eq(&self.core, &other.core)
     }
 
     /// The node's name, after remapping.
@@ -237,7 +274,7 @@ impl Node {
 
     /// `/namespace/name`.
     pub fn fully_qualified_name(&self) -> String {
-        node_path(&self.core.namespace, &self.core.name)
+        self.core.path()
     }
 
     /// The name its log lines carry: `namespace.name`.
@@ -333,6 +370,8 @@ impl Node {
             source,
         })?;
         self.core.attach_endpoint(&endpoint.data);
+        let callback_group = group_for(&self.core, options.callback_group.as_ref());
+        let what = format!("publisher \"{topic}\" of node \"{}\"", self.core.path());
         let raw = Arc::new(RawPublisher {
             node: self.core.clone(),
             endpoint: endpoint.clone(),
@@ -341,7 +380,8 @@ impl Node {
             qos: InForce::new(options.qos),
             on_event: options
                 .on_event
-                .map(|callback| EventTask::new(&endpoint.events, callback)),
+                .map(|callback| EventTask::new(&endpoint.events, callback, &callback_group, what)),
+            callback_group,
             memory: PayloadMemory::default(),
         });
         let part: Weak<RawPublisher> = Arc::downgrade(&raw);
@@ -486,9 +526,11 @@ impl Node {
                 source,
             })?;
         self.core.attach_endpoint(&endpoint.announced());
+        let callback_group = group_for(&self.core, options.callback_group.as_ref());
+        let what = format!("subscription \"{topic}\" of node \"{}\"", self.core.path());
         let on_event = options
             .on_event
-            .map(|callback| EventTask::new(&endpoint.events, callback));
+            .map(|callback| EventTask::new(&endpoint.events, callback, &callback_group, what));
         let core = Arc::new(SubscriptionCore {
             node: self.core.clone(),
             endpoint: endpoint.clone(),
@@ -498,6 +540,7 @@ impl Node {
             decode_key,
             callback: options.callback.map(Mutex::new),
             on_event,
+            callback_group,
             own_queue: Mutex::new(runtime.ready_queue()),
             undecodable: AtomicU64::new(0),
             group: options.group,
@@ -527,7 +570,7 @@ impl Node {
         period: Duration,
         callback: impl FnMut() + Send + 'static,
     ) -> Result<Timer, CreateError> {
-        self.timer(period, true, Box::new(callback))
+        self.create_timer_with(TimerOptions::new(period), callback)
     }
 
     /// A timer that calls `callback` once, after `delay`.
@@ -539,15 +582,23 @@ impl Node {
         delay: Duration,
         callback: impl FnMut() + Send + 'static,
     ) -> Result<Timer, CreateError> {
-        self.timer(delay, false, Box::new(callback))
+        self.create_timer_with(TimerOptions::new(delay).one_shot(), callback)
     }
 
-    fn timer(
+    /// A timer with options.
+    ///
+    /// # Errors
+    /// [`CreateError::ZeroPeriod`].
+    pub fn create_timer_with(
         &self,
-        period: Duration,
-        repeats: bool,
-        callback: Box<dyn FnMut() + Send>,
+        options: TimerOptions,
+        callback: impl FnMut() + Send + 'static,
     ) -> Result<Timer, CreateError> {
+        let TimerOptions {
+            period,
+            repeats,
+            callback_group,
+        } = options;
         if period.is_zero() {
             return Err(CreateError::ZeroPeriod);
         }
@@ -560,7 +611,8 @@ impl Node {
             due: AtomicU64::new(now.as_nanos().saturating_add(period_nanos)),
             cancelled: AtomicBool::new(false),
             ticks: AtomicU64::new(0),
-            callback: Mutex::new(callback),
+            callback: Mutex::new(Box::new(callback)),
+            callback_group: group_for(&self.core, callback_group.as_ref()),
             home: Mutex::default(),
             me: me.clone(),
         });
@@ -572,8 +624,10 @@ impl Node {
     // --- spinning ---
 
     fn executor(&self) -> SingleThreadedExecutor {
-        let mut executor = SingleThreadedExecutor::new(&self.core.context);
-        executor.add_node(self);
+        let executor = SingleThreadedExecutor::new(&self.core.context);
+        // A new executor of the node's own context.
+        let added = executor.add_node(self);
+        debug_assert!(added.is_ok(), "{added:?}");
         executor
     }
 

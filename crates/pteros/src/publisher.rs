@@ -20,6 +20,7 @@ use pteros_rmw::rtps::time::Timestamp;
 use pteros_rmw::sample::SharedValue;
 use pteros_rmw::writer::{Outgoing, WriterCounts, WriterEndpoint};
 
+use crate::callback_group::{CallbackGroup, GroupCore};
 use crate::event::{EventCallback, EventTask};
 use crate::executor::Home;
 use crate::node::{Attach, NodeCore};
@@ -40,6 +41,7 @@ pub struct PublisherOptions {
     pub(crate) pace: Option<Pace>,
     /// The group it is made in.
     pub(crate) group: Option<Arc<PublisherGroup>>,
+    pub(crate) callback_group: Option<CallbackGroup>,
 }
 
 impl PublisherOptions {
@@ -51,6 +53,7 @@ impl PublisherOptions {
             on_event: None,
             pace: None,
             group: None,
+            callback_group: None,
         }
     }
 
@@ -91,6 +94,12 @@ impl PublisherOptions {
     /// ```
     pub fn asynchronous(mut self, pace: impl Into<Pace>) -> Self {
         self.pace = Some(pace.into());
+        self
+    }
+
+    /// Runs the callback for events in a group of the node's callbacks.
+    pub fn callback_group(mut self, group: &CallbackGroup) -> Self {
+        self.callback_group = Some(group.clone());
         self
     }
 
@@ -295,6 +304,7 @@ pub(crate) struct RawPublisher {
     /// How its samples are written.
     pub(crate) representation: Representation,
     pub(crate) on_event: Option<Arc<EventTask>>,
+    pub(crate) callback_group: Arc<GroupCore>,
     pub(crate) memory: PayloadMemory,
 }
 
@@ -362,6 +372,10 @@ impl Attach for RawPublisher {
         if let Some(task) = &self.on_event {
             task.attach(home);
         }
+    }
+
+    fn callback_group(&self) -> &Arc<GroupCore> {
+        &self.callback_group
     }
 }
 

@@ -14,11 +14,14 @@ use pteros_msg::key::{KeyReader, from_key_payload};
 use pteros_msg::message::Message;
 use pteros_rmw::content_filter::{FilterSpec as ContentFilter, MessageType};
 use pteros_rmw::event::EndpointEvent;
+use pteros_rmw::gate::Gate;
+use pteros_rmw::graph::NodeKey;
 use pteros_rmw::reader::{ReaderCounts, ReaderEndpoint};
 use pteros_rmw::ready::{ReadyQueue, Task};
 use pteros_rmw::rtps::id::Guid;
 use pteros_rmw::sample::{Body, Item, SharedValue};
 
+use crate::callback_group::{self, CallbackGroup};
 use crate::error::CreateError;
 use crate::event::{EventCallback, EventTask};
 use crate::executor::Home;
@@ -65,6 +68,7 @@ pub struct SubscriptionOptions<T> {
     pub(crate) on_event: Option<EventCallback>,
     pub(crate) key_reader: Option<Arc<dyn KeyReader>>,
     pub(crate) group: Option<Arc<GroupCore>>,
+    pub(crate) callback_group: Option<CallbackGroup>,
 }
 
 impl<T> SubscriptionOptions<T> {
@@ -80,6 +84,7 @@ impl<T> SubscriptionOptions<T> {
             on_event: None,
             key_reader: None,
             group: None,
+            callback_group: None,
         }
     }
 
@@ -101,6 +106,12 @@ impl<T> SubscriptionOptions<T> {
             callback(change);
             Ok(())
         }));
+        self
+    }
+
+    /// Runs the callbacks in a group of the node's.
+    pub fn callback_group(mut self, group: &CallbackGroup) -> Self {
+        self.callback_group = Some(group.clone());
         self
     }
 
@@ -338,6 +349,7 @@ pub(crate) struct SubscriptionCore<T> {
     pub(crate) decode_key: KeyDecoder<T>,
     pub(crate) callback: Option<Mutex<Callback<T>>>,
     pub(crate) on_event: Option<Arc<EventTask>>,
+    pub(crate) callback_group: Arc<callback_group::GroupCore>,
     /// Where a thread in `take_timeout` sleeps.
     pub(crate) own_queue: Mutex<Arc<ReadyQueue>>,
     pub(crate) undecodable: AtomicU64,
@@ -450,6 +462,19 @@ impl<T: 'static> Task for SubscriptionCore<T> {
             self.endpoint.slot.ready();
         }
     }
+
+    fn gate(&self) -> Option<&Gate> {
+        self.callback_group.gate()
+    }
+
+    fn node(&self) -> Option<NodeKey> {
+        Some(self.callback_group.node)
+    }
+
+    fn describe(&self) -> String {
+        let node = self.node.path();
+        format!("subscription \"{}\" of node \"{node}\"", self.topic)
+    }
 }
 
 impl<T: Send + 'static> Member for SubscriptionCore<T> {
@@ -481,6 +506,10 @@ impl<T: 'static> Attach for SubscriptionCore<T> {
         if let Some(task) = &self.on_event {
             task.attach(home);
         }
+    }
+
+    fn callback_group(&self) -> &Arc<callback_group::GroupCore> {
+        &self.callback_group
     }
 }
 

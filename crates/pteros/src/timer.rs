@@ -8,10 +8,45 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use pteros_rmw::gate::Gate;
+use pteros_rmw::graph::NodeKey;
+use pteros_rmw::ready::Task;
 use pteros_rmw::rtps::time::Instant;
 
+use crate::callback_group::{CallbackGroup, GroupCore};
 use crate::executor::Home;
 use crate::node::{Attach, NodeCore};
+
+/// What [`Node::create_timer_with`](crate::Node::create_timer_with) can be told.
+#[derive(Clone, Debug)]
+pub struct TimerOptions {
+    pub(crate) period: Duration,
+    pub(crate) repeats: bool,
+    pub(crate) callback_group: Option<CallbackGroup>,
+}
+
+impl TimerOptions {
+    /// A timer that ticks every `period`, first after one period.
+    pub fn new(period: Duration) -> Self {
+        Self {
+            period,
+            repeats: true,
+            callback_group: None,
+        }
+    }
+
+    /// Ticks once only.
+    pub fn one_shot(mut self) -> Self {
+        self.repeats = false;
+        self
+    }
+
+    /// Runs the callback in a group of the node's.
+    pub fn callback_group(mut self, group: &CallbackGroup) -> Self {
+        self.callback_group = Some(group.clone());
+        self
+    }
+}
 
 /// A timer of a node. Thread-safe; clones share it, and it stops when the last
 /// one is dropped.
@@ -88,6 +123,7 @@ pub(crate) struct TimerCore {
     pub(crate) cancelled: AtomicBool,
     pub(crate) ticks: AtomicU64,
     pub(crate) callback: Mutex<Box<dyn FnMut() + Send>>,
+    pub(crate) callback_group: Arc<GroupCore>,
     pub(crate) home: Mutex<Option<Arc<Home>>>,
     pub(crate) me: Weak<TimerCore>,
 }
@@ -113,13 +149,13 @@ impl TimerCore {
     fn enlist(&self) {
         if let Some(home) = self.home.lock().as_ref() {
             home.timers.add(self.due(), self.me.clone());
-            home.queue.nudge();
+            home.queue.recall();
         }
     }
 
     /// Ticks once; returns when the next tick is due. A tick that falls into
     /// the callback itself (it spins, or another executor runs it) is skipped.
-    fn tick(&self, now: Instant) -> Option<Instant> {
+    pub(crate) fn tick(&self, now: Instant) -> Option<Instant> {
         let due = self.due().as_nanos();
         let behind = now.as_nanos().saturating_sub(due) / self.period_nanos;
         let next = due.saturating_add((behind + 1).saturating_mul(self.period_nanos));
@@ -139,6 +175,36 @@ impl Attach for TimerCore {
     fn attach(&self, home: Option<&Arc<Home>>) {
         *self.home.lock() = home.cloned();
         self.enlist();
+    }
+
+    fn callback_group(&self) -> &Arc<GroupCore> {
+        &self.callback_group
+    }
+}
+
+/// A tick that is due, for executors of several threads.
+impl Task for TimerCore {
+    fn run(&self) {
+        let now = self.node.core().env.now();
+        if let Some(next) = self.tick(now)
+            && let Some(home) = self.home.lock().as_ref()
+        {
+            home.timers.add(next, self.me.clone());
+            // Whoever leads may sleep for longer.
+            home.queue.recall();
+        }
+    }
+
+    fn gate(&self) -> Option<&Gate> {
+        self.callback_group.gate()
+    }
+
+    fn node(&self) -> Option<NodeKey> {
+        Some(self.callback_group.node)
+    }
+
+    fn describe(&self) -> String {
+        format!("timer of node \"{}\"", self.node.path())
     }
 }
 
@@ -183,7 +249,7 @@ impl TimerHeap {
         }
     }
 
-    fn add(&self, due: Instant, timer: Weak<TimerCore>) {
+    pub(crate) fn add(&self, due: Instant, timer: Weak<TimerCore>) {
         let mut heap = self.heap.lock();
         if heap.len() == heap.capacity() {
             // Entries of timers that were reset, moved or dropped since.
@@ -206,18 +272,8 @@ impl TimerHeap {
         Instant::from_nanos(self.next.load(Ordering::Acquire))
     }
 
-    /// Runs the earliest timer if it is due. False when none was.
-    pub(crate) fn run_one(&self, now: Instant) -> bool {
-        let Some(timer) = self.pop_due(now) else {
-            return false;
-        };
-        if let Some(next) = timer.tick(now) {
-            self.add(next, timer.me.clone());
-        }
-        true
-    }
-
-    fn pop_due(&self, now: Instant) -> Option<Arc<TimerCore>> {
+    /// Takes the earliest timer out, if it is due.
+    pub(crate) fn pop_due(&self, now: Instant) -> Option<Arc<TimerCore>> {
         if self.next() > now {
             return None;
         }

@@ -29,11 +29,11 @@ fn child() {
     let domain = std::env::var(DOMAIN).unwrap().parse().unwrap();
     let context = Context::with_options(ContextOptions::local(domain)).unwrap();
     let profiles = [QosProfile::default().best_effort(), QosProfile::default()];
-    let mut executor = SingleThreadedExecutor::new(&context);
+    let executor = SingleThreadedExecutor::new(&context);
     let mut ends = Vec::new();
     for (n, qos) in profiles.iter().enumerate() {
         let node = context.node(&format!("{own}{n}")).unwrap();
-        executor.add_node(&node);
+        executor.add_node(&node).unwrap();
         let theirs = format!("{other}{n}");
         let subscription = node.create_subscription::<Text>(&theirs, qos, |_| {});
         let publisher = node.create_publisher::<Text>(&format!("{own}{n}"), qos);
@@ -195,8 +195,8 @@ fn awake_rounds(domain: u32, spin: Option<Duration>) -> usize {
     };
     let (near, far) = (open(spin), open(None));
     let node = near.node("near").unwrap();
-    let mut executor = SingleThreadedExecutor::new(&near);
-    executor.add_node(&node);
+    let executor = SingleThreadedExecutor::new(&near);
+    executor.add_node(&node).unwrap();
     let far = far.node("far").unwrap();
     let best_effort = QosProfile::default().best_effort();
     let _subscription = node.create_subscription::<Text>("t", &best_effort, |_| {});

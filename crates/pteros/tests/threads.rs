@@ -233,8 +233,8 @@ fn spinning_without_waiting_hears_the_network() {
         sink.fetch_add(1, Ordering::Relaxed);
     });
     assert!(publisher.wait_for_matched(1, PATIENCE));
-    let mut executor = SingleThreadedExecutor::new(&b);
-    executor.add_node(&listener);
+    let executor = SingleThreadedExecutor::new(&b);
+    executor.add_node(&listener).unwrap();
     let deadline = Instant::now() + PATIENCE;
     for n in 1..=20 {
         publisher.publish(&text(n)).unwrap();
@@ -353,7 +353,8 @@ fn whoever_stops_spinning_passes_the_sockets_on() {
         .zip(&counts)
         .map(|(node, count)| {
             let count = count.clone();
-            node.create_subscription::<Text>("t", 10, move |_| {
+            // Deep enough for a thread that is slow to wake up.
+            node.create_subscription::<Text>("t", 150, move |_| {
                 count.fetch_add(1, Ordering::Relaxed);
             })
             .unwrap()
@@ -404,10 +405,10 @@ fn a_node_goes_back_to_whoever_still_spins_it() {
         counted.fetch_add(1, Ordering::Relaxed);
     });
     let executor = || SingleThreadedExecutor::new(&context);
-    let (mut first, mut second, mut third) = (executor(), executor(), executor());
-    first.add_node(&node);
-    second.add_node(&node);
-    third.add_node(&node);
+    let (first, second, third) = (executor(), executor(), executor());
+    first.add_node(&node).unwrap();
+    second.add_node(&node).unwrap();
+    third.add_node(&node).unwrap();
     // Not in the order in which they came.
     drop(second);
     publisher.publish(&text(0)).unwrap();

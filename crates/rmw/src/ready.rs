@@ -12,11 +12,37 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::{Condvar, Mutex};
 
+use crate::gate::Gate;
+use crate::graph::NodeKey;
+
 /// A piece of user code that may be run when it has work.
 pub trait Task: Send + Sync {
     /// Does one unit of work (one sample, one event) and declares itself ready
     /// again if more is waiting, so that others get their turn between.
     fn run(&self);
+
+    /// What keeps it from running beside others, where several threads share a
+    /// queue. `None`: nothing does.
+    fn gate(&self) -> Option<&Gate> {
+        None
+    }
+
+    /// The node it belongs to.
+    fn node(&self) -> Option<NodeKey> {
+        None
+    }
+
+    /// What it is, for people: `subscription "/scan" of node "/mapper"`.
+    fn describe(&self) -> String {
+        "a callback".into()
+    }
+}
+
+/// Stands in the queue for nothing but the owner's return.
+struct Nobody;
+
+impl Task for Nobody {
+    fn run(&self) {}
 }
 
 /// How the owner rests.
@@ -88,6 +114,16 @@ impl ReadyQueue {
     pub fn nudge(&self) {
         let mut state = self.state.lock();
         state.nudged = true;
+        self.rouse(state);
+    }
+
+    /// Makes the owner come back to whoever called it, which a nudge does not if
+    /// it only waits for work: its timers or its orders are others now.
+    pub fn recall(&self) {
+        let mut state = self.state.lock();
+        if state.tasks.is_empty() {
+            state.tasks.push_back(Weak::<Nobody>::new());
+        }
         self.rouse(state);
     }
 

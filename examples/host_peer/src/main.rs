@@ -184,7 +184,7 @@ impl Stack for Pteros {
             };
             this.subscription = Some(made.map_err(|e| e.to_string())?);
         }
-        this.executor.add_node(&node);
+        this.executor.add_node(&node).map_err(|e| e.to_string())?;
         Ok(this)
     }
 
@@ -228,7 +228,7 @@ impl Stack for Pteros {
             let publisher = node.create_publisher::<Payload>(&ends.out.unwrap_or_default(), 10);
             let subscription =
                 node.create_subscription::<Payload>(&ends.input.unwrap_or_default(), 10, drop);
-            this.executor.add_node(&node);
+            this.executor.add_node(&node).map_err(|e| e.to_string())?;
             this._crowd.push((
                 node,
                 publisher.map_err(|e| e.to_string())?,

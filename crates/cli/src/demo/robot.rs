@@ -131,7 +131,7 @@ impl Builder<'_> {
             return Ok(node.clone());
         }
         let node = self.context.node(name)?;
-        self.executor.add_node(&node);
+        self.executor.add_node(&node)?;
         self.nodes.insert(name, node.clone());
         Ok(node)
     }

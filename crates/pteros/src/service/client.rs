@@ -10,6 +10,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use pteros_msg::cdr::Representation;
 use pteros_msg::message::Service as ServiceType;
+use pteros_rmw::gate::Gate;
+use pteros_rmw::graph::NodeKey;
 use pteros_rmw::reader::Wants;
 use pteros_rmw::ready::{ReadyQueue, Slot, Task};
 use pteros_rmw::rtps::time::Instant;
@@ -17,6 +19,7 @@ use pteros_rmw::service::{CallId, Reply, SendError, ServiceClient};
 use pteros_rmw::writer::Outgoing;
 
 use super::{Call, CallError, ServiceOptions, Types};
+use crate::callback_group::{GroupCore, group_for};
 use crate::error::CreateError;
 use crate::event::EventTask;
 use crate::executor::Home;
@@ -197,6 +200,7 @@ impl Node {
             (name, types_name.into()),
             decode,
             options.qos.representation.unwrap_or_default(),
+            group_for(self.core(), options.callback_group.as_ref()),
         );
         let part: Weak<ClientCore<R>> = Arc::downgrade(&core);
         self.core().add(part);
@@ -231,6 +235,7 @@ pub(crate) struct ClientCore<R: 'static> {
     bed: Mutex<Arc<ReadyQueue>>,
     place: Mutex<Place>,
     on_event: Arc<EventTask>,
+    callback_group: Arc<GroupCore>,
 }
 
 /// Where replies are told.
@@ -249,6 +254,7 @@ impl<R: Send + Sync + 'static> ClientCore<R> {
         (service, service_type): (String, String),
         decode: Decoder<R>,
         representation: Representation,
+        callback_group: Arc<GroupCore>,
     ) -> Arc<Self> {
         let bed = Mutex::new(node.core().ready_queue());
         let client = Arc::new_cyclic(|me: &Weak<Self>| {
@@ -261,7 +267,13 @@ impl<R: Send + Sync + 'static> ClientCore<R> {
                 }
             };
             Self {
-                on_event: EventTask::new(&runtime.requests.events, Box::new(look)),
+                on_event: EventTask::new(
+                    &runtime.requests.events,
+                    Box::new(look),
+                    &callback_group,
+                    format!("client \"{service}\" of node \"{}\"", node.path()),
+                ),
+                callback_group,
                 node,
                 service,
                 service_type,
@@ -511,6 +523,19 @@ impl<R: Send + Sync + 'static> Task for ClientCore<R> {
             self.due_slot.ready();
         }
     }
+
+    fn gate(&self) -> Option<&Gate> {
+        self.callback_group.gate()
+    }
+
+    fn node(&self) -> Option<NodeKey> {
+        Some(self.callback_group.node)
+    }
+
+    fn describe(&self) -> String {
+        let node = self.node.path();
+        format!("client \"{}\" of node \"{node}\"", self.service)
+    }
 }
 
 impl<R: Send + Sync + 'static> Attach for ClientCore<R> {
@@ -520,6 +545,10 @@ impl<R: Send + Sync + 'static> Attach for ClientCore<R> {
         let queue = home.map(|home| home.queue.clone());
         self.due_slot.attach(queue, || !self.due.lock().is_empty());
         self.on_event.attach(home);
+    }
+
+    fn callback_group(&self) -> &Arc<GroupCore> {
+        &self.callback_group
     }
 }
 

@@ -20,6 +20,7 @@ use pteros_rmw::names::{NameKind, dds_reply_topic, dds_request_topic};
 use pteros_rmw::service::ServiceSpec;
 use pteros_rmw::writer::Outgoing;
 
+use crate::callback_group::CallbackGroup;
 use crate::error::CreateError;
 use crate::node::{Node, TypeFacts, spec};
 use crate::payload::Payload;
@@ -39,12 +40,14 @@ pub struct ServiceOptions {
     /// The QoS of requests and replies: [`QosProfile::services`], but a thousand
     /// deep. What does not fit KEEP_LAST is lost, and its call times out.
     pub qos: QosProfile,
+    callback_group: Option<CallbackGroup>,
 }
 
 impl Default for ServiceOptions {
     fn default() -> Self {
         Self {
             qos: QosProfile::services().keep_last(DEPTH),
+            callback_group: None,
         }
     }
 }
@@ -52,7 +55,16 @@ impl Default for ServiceOptions {
 impl ServiceOptions {
     /// Options with a profile.
     pub fn new(qos: impl Into<QosProfile>) -> Self {
-        Self { qos: qos.into() }
+        Self {
+            qos: qos.into(),
+            callback_group: None,
+        }
+    }
+
+    /// Runs the callbacks in a group of the node's.
+    pub fn callback_group(mut self, group: &CallbackGroup) -> Self {
+        self.callback_group = Some(group.clone());
+        self
     }
 }
 

@@ -8,11 +8,14 @@ use parking_lot::Mutex;
 use pteros_msg::cdr::Representation;
 use pteros_msg::message::Service as ServiceType;
 use pteros_rmw::error::PublishError;
+use pteros_rmw::gate::Gate;
+use pteros_rmw::graph::NodeKey;
 use pteros_rmw::reader::Wants;
 use pteros_rmw::ready::Task;
 use pteros_rmw::service::{Request, RequestId, ServerCounts, ServiceServer};
 
 use super::{Encoder, ServiceOptions, Types, typed_encoder};
+use crate::callback_group::{GroupCore, group_for};
 use crate::error::CreateError;
 use crate::event::EventTask;
 use crate::executor::Home;
@@ -192,6 +195,7 @@ impl Node {
             codec,
             options.qos.representation.unwrap_or_default(),
             handler,
+            group_for(self.core(), options.callback_group.as_ref()),
         );
         let part: Weak<ServerCore<Q, R>> = Arc::downgrade(&core);
         self.core().add(part);
@@ -219,6 +223,7 @@ pub(crate) struct ServerCore<Q: 'static, R: 'static> {
     handler: Mutex<Handler<Q, R>>,
     undecodable: AtomicU64,
     on_event: Arc<EventTask>,
+    callback_group: Arc<GroupCore>,
     me: Weak<Self>,
 }
 
@@ -230,6 +235,7 @@ impl<Q: Send + 'static, R: Send + 'static> ServerCore<Q, R> {
         (decode, encode): (Decoder<Q>, Encoder<R>),
         representation: Representation,
         handler: Handler<Q, R>,
+        callback_group: Arc<GroupCore>,
     ) -> Arc<Self> {
         let server = Arc::new_cyclic(|me: &Weak<Self>| {
             let core = me.clone();
@@ -239,7 +245,13 @@ impl<Q: Send + 'static, R: Send + 'static> ServerCore<Q, R> {
                 }
             };
             Self {
-                on_event: EventTask::new(&runtime.replies.events, Box::new(look)),
+                on_event: EventTask::new(
+                    &runtime.replies.events,
+                    Box::new(look),
+                    &callback_group,
+                    format!("service \"{service}\" of node \"{}\"", node.path()),
+                ),
+                callback_group,
                 node,
                 service,
                 decode,
@@ -323,6 +335,19 @@ impl<Q: Send + 'static, R: Send + 'static> Task for ServerCore<Q, R> {
             requests.slot.ready();
         }
     }
+
+    fn gate(&self) -> Option<&Gate> {
+        self.callback_group.gate()
+    }
+
+    fn node(&self) -> Option<NodeKey> {
+        Some(self.callback_group.node)
+    }
+
+    fn describe(&self) -> String {
+        let node = self.node.path();
+        format!("service \"{}\" of node \"{node}\"", self.service)
+    }
 }
 
 impl<Q: Send + 'static, R: Send + 'static> Attach for ServerCore<Q, R> {
@@ -331,6 +356,10 @@ impl<Q: Send + 'static, R: Send + 'static> Attach for ServerCore<Q, R> {
         let requests = &self.runtime.requests;
         requests.slot.attach(queue, || requests.has_samples());
         self.on_event.attach(home);
+    }
+
+    fn callback_group(&self) -> &Arc<GroupCore> {
+        &self.callback_group
     }
 }
 

@@ -54,8 +54,8 @@ impl Party {
         };
         let context = Context::with_env(Arc::new(env), options).unwrap();
         let node = context.node("party").unwrap();
-        let mut executor = SingleThreadedExecutor::new(&context);
-        executor.add_node(&node);
+        let executor = SingleThreadedExecutor::new(&context);
+        executor.add_node(&node).unwrap();
         Self {
             context,
             node,

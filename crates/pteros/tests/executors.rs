@@ -1,0 +1,435 @@
+//! Where callbacks run, beside what, and what ends them.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "callbacks side by side are threads, and some of them block"
+)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pteros::config::DiscoveryRange;
+use pteros::interfaces::std_msgs::msg::{Empty, UInt64};
+use pteros::prelude::*;
+use pteros::{
+    CallbackGroup, CallbackGroupKind, ExecutorError, IsolatedExecutor, MultiThreadedExecutor,
+    PanicPolicy, SubscriptionOptions, ThreadSettings, TimerOptions,
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_millis(1);
+
+/// Of a context that meets nobody.
+fn options() -> ContextOptions {
+    ContextOptions {
+        discovery_range: Some(DiscoveryRange::Off),
+        ..ContextOptions::default()
+    }
+}
+
+fn context() -> Context {
+    Context::with_options(options()).unwrap()
+}
+
+fn subscribe(
+    node: &Node,
+    topic: &str,
+    group: Option<&CallbackGroup>,
+    callback: impl FnMut(Sample<UInt64>) + Send + 'static,
+) -> Subscription<UInt64> {
+    let mut options = SubscriptionOptions::new(100).callback(callback);
+    if let Some(group) = group {
+        options = options.callback_group(group);
+    }
+    node.create_subscription_with(topic, options).unwrap()
+}
+
+fn publish(publisher: &Publisher<UInt64>, data: u64) {
+    publisher.publish_owned(UInt64 { data }).unwrap();
+}
+
+/// Spins until `done`, on a thread beside the test's.
+fn spin_beside(executor: &MultiThreadedExecutor, act: impl FnOnce()) {
+    thread::scope(|scope| {
+        let spun = scope.spawn(|| executor.spin());
+        act();
+        executor.handle().cancel();
+        spun.join().unwrap().unwrap();
+    });
+}
+
+#[test]
+fn groups_run_side_by_side_and_one_exclusive_group_does_not() {
+    let context = context();
+    let node = context.node("n").unwrap();
+    let (left, right) = (
+        node.create_callback_group(CallbackGroupKind::MutuallyExclusive),
+        node.create_callback_group(CallbackGroupKind::MutuallyExclusive),
+    );
+    // Each needs the other at the same time: alone they would wait for ever.
+    let meet = Arc::new(Barrier::new(2));
+    let (done, met) = mpsc::channel();
+    let waiting = |group: &CallbackGroup| {
+        let (meet, done) = (meet.clone(), done.clone());
+        subscribe(&node, "meet", Some(group), move |_| {
+            meet.wait();
+            done.send(()).unwrap();
+        })
+    };
+    let _both = (waiting(&left), waiting(&right));
+    // These share a group: never two at once.
+    let inside = Arc::new(AtomicBool::new(false));
+    let (count, overlaps) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let shared: Vec<_> = (0..3)
+        .map(|_| {
+            let (inside, count, overlaps) = (inside.clone(), count.clone(), overlaps.clone());
+            subscribe(&node, "alone", None, move |_| {
+                if inside.swap(true, Ordering::SeqCst) {
+                    overlaps.fetch_add(1, Ordering::SeqCst);
+                }
+                thread::yield_now();
+                inside.store(false, Ordering::SeqCst);
+                count.fetch_add(1, Ordering::SeqCst);
+            })
+        })
+        .collect();
+    let publisher = node.create_publisher("meet", 100).unwrap();
+    let alone = node.create_publisher("alone", 100).unwrap();
+    let executor = MultiThreadedExecutor::new(&context, 4);
+    executor.add_node(&node).unwrap();
+    spin_beside(&executor, || {
+        for n in 0..50 {
+            publish(&publisher, n);
+            publish(&alone, n);
+            for _ in 0..2 {
+                met.recv_timeout(PATIENCE).unwrap();
+            }
+        }
+        let end = Instant::now() + PATIENCE;
+        while count.load(Ordering::SeqCst) < 150 && Instant::now() < end {
+            thread::yield_now();
+        }
+    });
+    assert_eq!(count.load(Ordering::SeqCst), 150);
+    assert_eq!(overlaps.load(Ordering::SeqCst), 0);
+    drop(shared);
+}
+
+#[test]
+fn a_reentrant_group_runs_its_callbacks_side_by_side() {
+    let context = context();
+    let node = context.node("n").unwrap();
+    let group = node.create_callback_group(CallbackGroupKind::Reentrant);
+    let meet = Arc::new(Barrier::new(3));
+    let (done, met) = mpsc::channel();
+    let all: Vec<_> = (0..2)
+        .map(|_| {
+            let (meet, done) = (meet.clone(), done.clone());
+            subscribe(&node, "t", Some(&group), move |_| {
+                meet.wait();
+                done.send(()).unwrap();
+            })
+        })
+        .collect();
+    let timer_meet = meet.clone();
+    let timer = TimerOptions::new(SOON).one_shot().callback_group(&group);
+    let _timer = node
+        .create_timer_with(timer, move || {
+            timer_meet.wait();
+        })
+        .unwrap();
+    let publisher = node.create_publisher("t", 10).unwrap();
+    let executor = MultiThreadedExecutor::new(&context, 3);
+    executor.add_node(&node).unwrap();
+    publish(&publisher, 1);
+    spin_beside(&executor, || {
+        for _ in 0..2 {
+            met.recv_timeout(PATIENCE).unwrap();
+        }
+    });
+    drop(all);
+}
+
+/// A group that always has work does not keep the others from theirs.
+#[test]
+fn who_is_always_busy_takes_turns_with_the_rest() {
+    let context = context();
+    let (busy, calm) = (context.node("busy").unwrap(), context.node("calm").unwrap());
+    let again = busy.create_publisher("busy", 100).unwrap();
+    let feed = again.clone();
+    let _busy: Vec<_> = (0..2)
+        .map(|_| {
+            let again = again.clone();
+            subscribe(&busy, "busy", None, move |sample| {
+                publish(&again, sample.data)
+            })
+        })
+        .collect();
+    let (done, heard) = mpsc::channel();
+    let _calm = subscribe(&calm, "calm", None, move |sample| {
+        done.send(sample.data).unwrap();
+    });
+    let publisher = calm.create_publisher("calm", 100).unwrap();
+    for threads in [1, 2] {
+        let executor = MultiThreadedExecutor::new(&context, threads);
+        executor.add_node(&busy).unwrap();
+        executor.add_node(&calm).unwrap();
+        publish(&feed, 1);
+        spin_beside(&executor, || {
+            for n in 0..100 {
+                publish(&publisher, n);
+                assert_eq!(heard.recv_timeout(PATIENCE), Ok(n), "{threads} threads");
+            }
+        });
+    }
+}
+
+#[test]
+fn timers_tick_on_any_thread_and_start_while_all_sleep() {
+    let context = context();
+    let node = context.node("n").unwrap();
+    let executor = MultiThreadedExecutor::new(&context, 2);
+    executor.add_node(&node).unwrap();
+    let (tick, ticked) = mpsc::channel();
+    spin_beside(&executor, || {
+        // Until now nobody has had a reason to wake up.
+        let timer = node
+            .create_timer(SOON, move || tick.send(()).unwrap())
+            .unwrap();
+        for _ in 0..10 {
+            ticked.recv_timeout(PATIENCE).unwrap();
+        }
+        timer.cancel();
+    });
+}
+
+#[test]
+fn a_timer_made_elsewhere_wakes_the_one_thread_that_sleeps() {
+    let context = context();
+    let node = context.node("n").unwrap();
+    let executor = SingleThreadedExecutor::new(&context);
+    executor.add_node(&node).unwrap();
+    let handle = executor.handle();
+    let spun = thread::spawn(move || executor.spin());
+    while !handle.is_spinning() {
+        thread::yield_now();
+    }
+    let (tick, ticked) = mpsc::channel();
+    let _timer = node
+        .create_timer(SOON, move || {
+            let _ = tick.send(());
+        })
+        .unwrap();
+    for _ in 0..3 {
+        ticked.recv_timeout(PATIENCE).unwrap();
+    }
+    handle.cancel();
+    spun.join().unwrap();
+    assert!(!handle.is_spinning());
+}
+
+#[test]
+fn a_spin_is_cancelled_from_a_callback_and_nodes_come_and_go_meanwhile() {
+    let context = context();
+    let (first, second) = (context.node("a").unwrap(), context.node("b").unwrap());
+    let executor = SingleThreadedExecutor::new(&context);
+    executor.add_node(&first).unwrap();
+    let handle = executor.handle();
+    let (count, joined) = (Arc::new(AtomicUsize::new(0)), second.clone());
+    let ticks = count.clone();
+    let from_first = handle.clone();
+    let _timer = first
+        .create_timer(SOON, move || {
+            if ticks.fetch_add(1, Ordering::Relaxed) == 2 {
+                from_first.add_node(&joined).unwrap();
+            }
+        })
+        .unwrap();
+    let from_second = handle.clone();
+    let _other = second
+        .create_timer(SOON, move || from_second.cancel())
+        .unwrap();
+    executor.spin();
+    assert!(count.load(Ordering::Relaxed) >= 3);
+    let twice = executor.add_node(&second).unwrap_err();
+    assert!(
+        matches!(twice, ExecutorError::AlreadyAdded { .. }),
+        "{twice}"
+    );
+    assert!(executor.remove_node(&second));
+    assert!(!executor.remove_node(&second));
+    let stranger = Context::with_options(options()).unwrap();
+    let stranger = stranger.node("stranger").unwrap();
+    let other = executor.add_node(&stranger).unwrap_err();
+    assert!(
+        matches!(other, ExecutorError::OtherContext { .. }),
+        "{other}"
+    );
+}
+
+#[test]
+fn an_executor_is_spun_once_at_a_time() {
+    let context = context();
+    let node = context.node("n").unwrap();
+    let executor = MultiThreadedExecutor::new(&context, 2);
+    executor.add_node(&node).unwrap();
+    spin_beside(&executor, || {
+        while !executor.handle().is_spinning() {
+            thread::yield_now();
+        }
+        let twice = executor.spin().unwrap_err();
+        assert!(matches!(twice, ExecutorError::AlreadySpinning), "{twice}");
+    });
+}
+
+#[test]
+fn spin_all_goes_on_until_nothing_is_ready() {
+    let context = context();
+    let node = context.node("n").unwrap();
+    let publisher: Publisher<UInt64> = node.create_publisher("t", 10).unwrap();
+    let again = publisher.clone();
+    let _echo = subscribe(&node, "t", None, move |sample| {
+        if sample.data > 0 {
+            publish(&again, sample.data - 1);
+        }
+    });
+    let executor = SingleThreadedExecutor::new(&context);
+    executor.add_node(&node).unwrap();
+    publish(&publisher, 200);
+    assert_eq!(executor.spin_all(PATIENCE), 201);
+    assert_eq!(executor.spin_all(PATIENCE), 0);
+}
+
+#[test]
+fn a_panic_ends_what_the_policy_says() {
+    let context = context();
+    let (bad, good) = (context.node("bad").unwrap(), context.node("good").unwrap());
+    let publisher: Publisher<UInt64> = good.create_publisher("t", 10).unwrap();
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let note = |node: &Node, who: &'static str, panics: bool| {
+        let calls = calls.clone();
+        subscribe(node, "t", None, move |_| {
+            calls.lock().unwrap().push(who);
+            assert!(!panics, "as it must");
+        })
+    };
+    let _all = (
+        note(&bad, "panics", true),
+        note(&bad, "its neighbour", false),
+        note(&good, "good", false),
+    );
+    let run = |policy| {
+        let executor = SingleThreadedExecutor::with_panic_policy(&context, policy);
+        executor.add_node(&bad).unwrap();
+        executor.add_node(&good).unwrap();
+        for n in 0..2 {
+            publish(&publisher, n);
+            executor.spin_all(PATIENCE);
+        }
+        drop(executor);
+        std::mem::take(&mut *calls.lock().unwrap())
+    };
+    let count = |calls: &[&str], who: &str| calls.iter().filter(|c| **c == who).count();
+    let of_callback = run(PanicPolicy::Callback);
+    let counts = ["panics", "its neighbour", "good"].map(|who| count(&of_callback, who));
+    assert_eq!(counts, [1, 2, 2]);
+    let of_node = run(PanicPolicy::Node);
+    let counts = ["panics", "its neighbour", "good"].map(|who| count(&of_node, who));
+    assert_eq!((counts[0], counts[2]), (1, 2));
+    assert!(counts[1] <= 1, "its node left the executor");
+    let ended = catch_unwind(AssertUnwindSafe(|| run(PanicPolicy::Process)));
+    let payload = ended.unwrap_err();
+    assert_eq!(payload.downcast_ref::<&str>(), Some(&"as it must"));
+}
+
+#[test]
+fn a_panic_on_any_thread_ends_the_spin_of_all() {
+    let context = context();
+    let node = context.node("n").unwrap();
+    let _timer = node
+        .create_one_shot_timer(SOON, || panic!("on some thread"))
+        .unwrap();
+    let executor = MultiThreadedExecutor::new(&context, 3);
+    executor.add_node(&node).unwrap();
+    let ended = catch_unwind(AssertUnwindSafe(|| executor.spin()));
+    let payload = ended.unwrap_err();
+    assert_eq!(payload.downcast_ref::<&str>(), Some(&"on some thread"));
+}
+
+#[test]
+fn isolated_nodes_do_not_wait_for_each_other() {
+    let context = context();
+    let (slow, quick) = (
+        context.node("slow").unwrap(),
+        context.node("quick").unwrap(),
+    );
+    let (release, held) = mpsc::channel::<()>();
+    let held = Mutex::new(held);
+    let _slow = slow
+        .create_one_shot_timer(SOON, move || {
+            held.lock().unwrap().recv_timeout(PATIENCE).unwrap();
+        })
+        .unwrap();
+    let (done, heard) = mpsc::channel();
+    let _quick = subscribe(&quick, "t", None, move |sample| {
+        done.send(sample.data).unwrap();
+    });
+    let publisher = quick.create_publisher("t", 10).unwrap();
+    let executor = IsolatedExecutor::new(&context);
+    let settings = ThreadSettings::default;
+    executor.add_node(&slow, settings()).unwrap();
+    executor.add_node(&quick, settings()).unwrap();
+    let twice = executor.add_node(&quick, settings()).unwrap_err();
+    assert!(
+        matches!(twice, ExecutorError::AlreadyAdded { .. }),
+        "{twice}"
+    );
+    // One group of a node may have a thread of its own, too.
+    let group = quick.create_callback_group(CallbackGroupKind::MutuallyExclusive);
+    let (seen, threads) = mpsc::channel();
+    let _other = subscribe(&quick, "t", Some(&group), move |_| {
+        seen.send(thread::current().id()).unwrap();
+    });
+    thread::scope(|scope| {
+        let spun = scope.spawn(|| executor.spin());
+        executor.add_callback_group(&group, settings()).unwrap();
+        for n in 0..10 {
+            publish(&publisher, n);
+            assert_eq!(heard.recv_timeout(PATIENCE), Ok(n));
+            threads.recv_timeout(PATIENCE).unwrap();
+        }
+        release.send(()).unwrap();
+        executor.cancel();
+        spun.join().unwrap().unwrap();
+    });
+}
+
+#[test]
+fn a_node_moves_from_a_crowd_to_one_thread_with_its_gates_open() {
+    let context = context();
+    let node = context.node("n").unwrap();
+    let publisher: Publisher<Empty> = node.create_publisher("t", 100).unwrap();
+    let count = Arc::new(AtomicUsize::new(0));
+    let all: Vec<_> = (0..4)
+        .map(|_| {
+            let count = count.clone();
+            node.create_subscription("t", 100, move |_: Sample<Empty>| {
+                count.fetch_add(1, Ordering::Relaxed);
+            })
+            .unwrap()
+        })
+        .collect();
+    for round in 1..=20 {
+        let crowd = MultiThreadedExecutor::new(&context, 3);
+        crowd.add_node(&node).unwrap();
+        spin_beside(&crowd, || publisher.publish_owned(Empty {}).unwrap());
+        drop(crowd);
+        let one = SingleThreadedExecutor::new(&context);
+        one.add_node(&node).unwrap();
+        one.spin_until(|| count.load(Ordering::Relaxed) == round * 4, PATIENCE);
+        assert_eq!(count.load(Ordering::Relaxed), round * 4);
+    }
+    drop(all);
+}
