@@ -1,7 +1,7 @@
 //! Services on two topics: requests one way, replies the other.
 //!
 //! A client has a writer of requests and a reader of replies, a server the
-//! reverse, all reliable. A reply names its request ([`dialect`] says how) and
+//! reverse, all reliable. A reply names its request ([`Dialect`] says how) and
 //! goes to the reader of that client alone; within a process both are shared
 //! values. Clients and servers are told what they need by their endpoints'
 //! matches: nobody is asked whether a service exists.
