@@ -5,7 +5,7 @@
 //! not seen is counted. Where ordered access to a group is asked, what its
 //! writers wrote comes in the order of their writing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pteros_rmw::EndpointSpec;
@@ -340,12 +340,17 @@ impl Cast {
 
 impl Cast {
     /// Whether all writers of a reader tell where they are, and nothing is old
-    /// when it comes.
+    /// when it comes, as of a writer that is met after others of its group
+    /// (seed 3168).
     fn is_told_in_time(&self, reader: &ReaderRole) -> bool {
         let requested = &reader.endpoint.data.qos;
+        let mut met = BTreeMap::new();
         let mut writers = reader.bonds.iter().map(|(guid, bond)| {
             let writer = self.by_guid.get(guid).map(|w| &self.writers[*w]);
-            bond.epochs == 1 && writer.is_some_and(|w| is_reliable(&w.endpoint.data.qos, requested))
+            let group = writer.and_then(|writer| writer.group);
+            let is_met_at_once = *met.entry(group).or_insert(bond.at) == bond.at;
+            let is_told = |w: &WriterRole| is_reliable(&w.endpoint.data.qos, requested);
+            bond.epochs == 1 && is_met_at_once && writer.is_some_and(is_told)
         });
         requested.durability == Durability::Volatile && writers.all(|told| told)
     }
