@@ -148,8 +148,17 @@ impl ReaderRole {
         let heard = self.heard_of(writer.endpoint.guid()).iter();
         let heard = heard.filter(|n| u64::try_from(**n).is_ok_and(|n| n > before));
         let most = writer.written.saturating_sub(before + heard.count() as u64);
-        let lost = self.endpoint.counts().lost;
-        (lost > most).then(|| {
+        let counts = self.endpoint.counts();
+        // A set of which a late joiner's depth left a part counts as lost with
+        // that part (seed 4834).
+        let in_sets = writer.in_set.keys().filter(|n| **n <= before).count() as u64;
+        let cut = if counts.incomplete_sets > 0 {
+            in_sets
+        } else {
+            0
+        };
+        let lost = counts.lost;
+        (lost > most + cut).then(|| {
             format!(
                 "I2 r{r}: lost {lost} of its only writer, which wrote {most} more since the match"
             )
