@@ -186,6 +186,10 @@ impl Attach for TimerCore {
 impl Task for TimerCore {
     fn run(&self) {
         let now = self.node.core().env.now();
+        // Stopped or started anew while it waited for its turn.
+        if self.cancelled.load(Ordering::Acquire) || self.due() > now {
+            return;
+        }
         if let Some(next) = self.tick(now)
             && let Some(home) = self.home.lock().as_ref()
         {

@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 use pteros::config::DiscoveryRange;
 use pteros::interfaces::std_msgs::msg::{Empty, UInt64};
 use pteros::prelude::*;
+use pteros::thread::Cpus;
 use pteros::{
-    CallbackGroup, CallbackGroupKind, ExecutorError, IsolatedExecutor, MultiThreadedExecutor,
-    PanicPolicy, SubscriptionOptions, ThreadSettings, TimerOptions,
+    CallbackGroup, CallbackGroupKind, ExecutorError, ExecutorHandle, IsolatedExecutor,
+    MultiThreadedExecutor, PanicPolicy, SubscriptionOptions, ThreadSettings, TimerOptions,
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -50,12 +51,22 @@ fn publish(publisher: &Publisher<UInt64>, data: u64) {
     publisher.publish_owned(UInt64 { data }).unwrap();
 }
 
-/// Spins until `done`, on a thread beside the test's.
+/// Ends a spin, also when the test fails meanwhile.
+struct Cancel(ExecutorHandle);
+
+impl Drop for Cancel {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// Spins beside what the test does.
 fn spin_beside(executor: &MultiThreadedExecutor, act: impl FnOnce()) {
     thread::scope(|scope| {
         let spun = scope.spawn(|| executor.spin());
+        let cancel = Cancel(executor.handle());
         act();
-        executor.handle().cancel();
+        drop(cancel);
         spun.join().unwrap().unwrap();
     });
 }
@@ -184,6 +195,89 @@ fn who_is_always_busy_takes_turns_with_the_rest() {
             }
         });
     }
+}
+
+/// Nor does a queue that is never empty keep those out who had to wait at their
+/// group's gate.
+#[test]
+fn who_waited_at_a_gate_has_its_turn_among_the_busy() {
+    let context = context();
+    let (busy, calm) = (context.node("busy").unwrap(), context.node("calm").unwrap());
+    let reentrant = busy.create_callback_group(CallbackGroupKind::Reentrant);
+    let runs = Arc::new(AtomicUsize::new(0));
+    let _busy: Vec<_> = (0..4)
+        .map(|n| {
+            let topic = format!("busy{n}");
+            let again = busy.create_publisher(&topic, 100).unwrap();
+            let (feed, runs) = (again.clone(), runs.clone());
+            let fed = subscribe(&busy, &topic, Some(&reentrant), move |sample| {
+                runs.fetch_add(1, Ordering::Relaxed);
+                publish(&again, sample.data);
+            });
+            publish(&feed, 1);
+            fed
+        })
+        .collect();
+    let (done, heard) = mpsc::channel();
+    let _calm: Vec<_> = (0..3)
+        .map(|who| {
+            let (done, runs) = (done.clone(), runs.clone());
+            subscribe(&calm, "calm", None, move |_| {
+                // Meanwhile the other thread goes through the queue, and those of
+                // this group find the gate closed.
+                let enough = runs.load(Ordering::Relaxed) + 100;
+                while runs.load(Ordering::Relaxed) < enough {
+                    thread::yield_now();
+                }
+                done.send(who).unwrap();
+            })
+        })
+        .collect();
+    let publisher = calm.create_publisher("calm", 100).unwrap();
+    let executor = MultiThreadedExecutor::new(&context, 2);
+    executor.add_node(&busy).unwrap();
+    executor.add_node(&calm).unwrap();
+    spin_beside(&executor, || {
+        for n in 0..10 {
+            publish(&publisher, n);
+            let mut all = [(); 3].map(|()| heard.recv_timeout(PATIENCE).unwrap());
+            all.sort_unstable();
+            assert_eq!(all, [0, 1, 2]);
+        }
+    });
+}
+
+#[test]
+fn a_timer_that_is_stopped_while_it_waits_for_its_group_does_not_tick() {
+    let context = context();
+    let node = context.node("n").unwrap();
+    let (entered, inside) = mpsc::channel();
+    let (release, released) = mpsc::channel::<()>();
+    let released = Mutex::new(released);
+    let _holder = subscribe(&node, "hold", None, move |_| {
+        entered.send(()).unwrap();
+        let _ = released.lock().unwrap().recv_timeout(PATIENCE);
+    });
+    let publisher = node.create_publisher("hold", 1).unwrap();
+    let free = node.create_callback_group(CallbackGroupKind::Reentrant);
+    let executor = MultiThreadedExecutor::new(&context, 2);
+    executor.add_node(&node).unwrap();
+    spin_beside(&executor, || {
+        publish(&publisher, 1);
+        inside.recv_timeout(PATIENCE).unwrap();
+        let timer = node.create_one_shot_timer(SOON, || ()).unwrap();
+        // When a later one has ticked, this one is at the gate.
+        let (tick, ticked) = mpsc::channel();
+        let later = TimerOptions::new(2 * SOON).one_shot().callback_group(&free);
+        let _later = node.create_timer_with(later, move || tick.send(()).unwrap());
+        ticked.recv_timeout(PATIENCE).unwrap();
+        timer.cancel();
+        release.send(()).unwrap();
+        publish(&publisher, 2);
+        inside.recv_timeout(PATIENCE).unwrap();
+        assert_eq!(timer.ticks(), 0);
+        release.send(()).unwrap();
+    });
 }
 
 #[test]
@@ -404,6 +498,28 @@ fn isolated_nodes_do_not_wait_for_each_other() {
         executor.cancel();
         spun.join().unwrap().unwrap();
     });
+}
+
+#[test]
+fn a_thread_that_cannot_be_what_it_is_to_be_ends_the_spin_each_time() {
+    let context = context();
+    let (plain, picky) = (
+        context.node("plain").unwrap(),
+        context.node("picky").unwrap(),
+    );
+    let executor = IsolatedExecutor::new(&context);
+    executor
+        .add_node(&plain, ThreadSettings::default())
+        .unwrap();
+    let nowhere = ThreadSettings {
+        cpus: Some(Cpus::new([1_000]).unwrap()),
+        ..ThreadSettings::default()
+    };
+    executor.add_node(&picky, nowhere).unwrap();
+    for _ in 0..2 {
+        let refused = executor.spin().unwrap_err();
+        assert!(matches!(refused, ExecutorError::Thread(_)), "{refused}");
+    }
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! The heart of a context: one RTPS participant, its sockets, its endpoints.
 //!
-//! Lock order, outermost first: `match_order`, `table`, a writer's `state`, a
-//! reader's `machine`, a reader's `intake`; `participant` is never held together
-//! with an endpoint's lock. The flow controllers', the deadlines' and the ready queues' own locks come
-//! last and are held for a few instructions. User code runs under none.
+//! Lock order, outermost first: a service client's `calls`, `match_order`,
+//! `table`, a writer's `state`, a reader's `machine`, a reader's `intake`;
+//! `participant` is never held together with an endpoint's lock. The flow
+//! controllers', the deadlines' and the ready queues' own locks come last and are
+//! held for a few instructions. User code runs under none.
 
 use std::collections::BTreeMap;
 use std::io::IoSlice;

@@ -2,6 +2,8 @@
 //! history, expired samples reach nobody, the last sample reaches everybody,
 //! silence is told at its time, counts add up.
 
+use std::collections::BTreeMap;
+
 use pteros_rtps::id::Guid;
 use pteros_rtps::qos::{Durability, History, Liveliness, Reliability};
 
@@ -149,11 +151,18 @@ impl ReaderRole {
         let heard = heard.filter(|n| u64::try_from(**n).is_ok_and(|n| n > before));
         let most = writer.written.saturating_sub(before + heard.count() as u64);
         let counts = self.endpoint.counts();
-        // A set of which a late joiner's depth left a part counts as lost with
-        // that part (seed 4834).
-        let in_sets = writer.in_set.keys().filter(|n| **n <= before).count() as u64;
+        // Of one set a late joiner's depth may have left a part, which counts as
+        // lost with it (seed 4834).
+        let mut parts = BTreeMap::<usize, u64>::new();
+        for (_, set) in writer.in_set.range(..=before) {
+            *parts.entry(*set).or_default() += 1;
+        }
+        let largest = parts
+            .values()
+            .max()
+            .map_or(0, |size| size.saturating_sub(1));
         let cut = if counts.incomplete_sets > 0 {
-            in_sets
+            largest
         } else {
             0
         };

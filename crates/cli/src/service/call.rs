@@ -61,13 +61,17 @@ impl Call {
         loop {
             let started = Instant::now();
             let left = || limit.saturating_sub(started.elapsed());
-            if !client.is_ready() && !client.wait_for_service(left().min(SLICE)) {
+            if !client.wait_for_service(left().min(SLICE)) {
                 console.remark("waiting for service to become available...");
                 while !client.wait_for_service(left().min(SLICE)) {
                     interrupted(&session)?;
                     if left().is_zero() {
-                        // Says that nobody serves it.
-                        client.call(template.stamped(SystemTime::now())?, Duration::ZERO)?;
+                        return Err(CallError::NoServer {
+                            service: client.service_name().into(),
+                            service_type: name.clone(),
+                            waited_ms: millis(limit),
+                        }
+                        .into());
                     }
                 }
             }
@@ -85,7 +89,7 @@ impl Call {
                 if left().is_zero() {
                     return Err(CallError::TimedOut {
                         service: client.service_name().into(),
-                        waited_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
+                        waited_ms: millis(limit),
                     }
                     .into());
                 }
@@ -120,6 +124,10 @@ impl Call {
             .context("reading the request from standard input")?;
         Ok(text)
     }
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn interrupted(session: &Session) -> Result<()> {

@@ -122,7 +122,8 @@ impl IsolatedExecutor {
     fn add(&self, state: &mut State, cell: Cell) -> Result<ExecutorHandle, ExecutorError> {
         let crew = cell.crew.clone();
         if state.spinning {
-            let thread = self.start(&cell)?;
+            let started = self.start(&cell);
+            let thread = started.inspect_err(|_| cell.crew.release())?;
             state.threads.push(thread);
         }
         state.cells.push(cell);
@@ -156,7 +157,8 @@ impl IsolatedExecutor {
         })
     }
 
-    /// Ends the spin, after the callbacks that run now. Returns at once.
+    /// Ends the spin that goes on, or else the next one, after the callbacks that
+    /// run now. Returns at once.
     pub fn cancel(&self) {
         self.state.lock().cancel();
     }
@@ -212,7 +214,13 @@ impl IsolatedExecutor {
     fn next_thread(&self) -> Option<JoinHandle<Result<(), Failure>>> {
         let mut state = self.state.lock();
         let thread = state.threads.pop();
-        state.spinning = thread.is_some();
+        if thread.is_none() {
+            state.spinning = false;
+            // Those that never began must not keep what ended the others.
+            for cell in &state.cells {
+                drop(cell.crew.begin_spin());
+            }
+        }
         thread
     }
 }

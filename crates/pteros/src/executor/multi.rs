@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Condvar, Mutex};
 use pteros_rmw::ready::Task;
@@ -34,6 +35,8 @@ pub struct MultiThreadedExecutor {
     free: Condvar,
     /// Callbacks whose groups let them in when the one before was done.
     admitted: Mutex<VecDeque<Arc<dyn Task>>>,
+    /// Whose turn it is next, theirs or that of the ready queue.
+    admitted_next: AtomicBool,
     /// The panic that ends the spin.
     panic: Mutex<Option<Payload>>,
 }
@@ -57,6 +60,7 @@ impl MultiThreadedExecutor {
             led: Mutex::new(false),
             free: Condvar::new(),
             admitted: Mutex::default(),
+            admitted_next: AtomicBool::new(false),
             panic: Mutex::default(),
         }
     }
@@ -175,11 +179,12 @@ impl MultiThreadedExecutor {
 
     fn next_task(&self) -> Option<Arc<dyn Task>> {
         let Crew { context, home, .. } = &*self.crew;
-        // Those that waited at their group's gate take turns with the rest.
-        let mut admitted_first = true;
         while !self.crew.should_end() {
-            admitted_first = !admitted_first;
-            if admitted_first && let Some(task) = self.admitted.lock().pop_front() {
+            // Those that waited at their group's gate take turns with the rest.
+            // Relaxed: only who leads asks.
+            if self.admitted_next.fetch_not(Ordering::Relaxed)
+                && let Some(task) = self.admitted.lock().pop_front()
+            {
                 return Some(task);
             }
             let due = home.timers.pop_due(self.crew.now_for_timers());

@@ -50,35 +50,12 @@ fn link_counts(party: &Party) -> LinkCounts {
 fn a_small_message_through_shared_memory_calls_no_kernel() {
     let heard = Heard::default();
     let (talker, listener, publisher, _subscription) = linked::<Text>(204, &heard);
-    let message = Text {
-        data: "sixty-four bytes or so, as a status or a command may be".into(),
-    };
-    let mut sent = (0, Calls::default());
-    let mut received = (0, Calls::default());
-    let mut expected = 0;
-    let mut round = |counted: bool| {
-        let (before, (allocated, _)) = (talker.calls(), so_far());
-        publisher.publish(&message).unwrap();
-        if counted {
-            sent.0 += so_far().0 - allocated;
-            sent.1 = sum(sent.1, before, talker.calls());
-        }
-        expected += 1;
-        let (before, (allocated, _)) = (listener.calls(), so_far());
-        while heard.count() < expected {
-            listener.executor.spin_once(PATIENCE);
-        }
-        if counted {
-            received.0 += so_far().0 - allocated;
-            received.1 = sum(received.1, before, listener.calls());
-        }
-        talker.executor.spin_some();
-        listener.executor.spin_some();
-    };
-    (0..100).for_each(|_| round(false));
+    let mut rounds = Rounds::new(&talker, &listener, &publisher, &heard);
+    rounds.play(100, false);
     let rung = link_counts(&talker).rung;
-    (0..ROUNDS).for_each(|_| round(true));
+    rounds.play(ROUNDS, true);
     let rung = link_counts(&talker).rung - rung;
+    let Rounds { sent, received, .. } = rounds;
     println!("publishing {ROUNDS}: {sent:?}, {rung} rung; receiving: {received:?}");
     heard.on_this_thread();
 

@@ -108,6 +108,64 @@ fn until(a: &Party, b: &Party, mut done: impl FnMut() -> bool) {
     panic!("not within many turns");
 }
 
+/// A small message again and again, and what publishing and receiving it cost:
+/// allocations and calls.
+struct Rounds<'p> {
+    talker: &'p Party,
+    listener: &'p Party,
+    publisher: &'p Publisher<Text>,
+    heard: &'p Heard,
+    expected: usize,
+    sent: (u64, Calls),
+    received: (u64, Calls),
+}
+
+impl<'p> Rounds<'p> {
+    fn new(
+        talker: &'p Party,
+        listener: &'p Party,
+        publisher: &'p Publisher<Text>,
+        heard: &'p Heard,
+    ) -> Self {
+        Self {
+            talker,
+            listener,
+            publisher,
+            heard,
+            expected: 0,
+            sent: Default::default(),
+            received: Default::default(),
+        }
+    }
+
+    fn play(&mut self, count: u64, counted: bool) {
+        let message = Text {
+            data: "sixty-four bytes or so, as a status or a command may be".into(),
+        };
+        let (talker, listener) = (self.talker, self.listener);
+        for _ in 0..count {
+            let (before, (allocated, _)) = (talker.calls(), so_far());
+            self.publisher.publish(&message).unwrap();
+            if counted {
+                self.sent.0 += so_far().0 - allocated;
+                self.sent.1 = sum(self.sent.1, before, talker.calls());
+            }
+            self.expected += 1;
+            let (before, (allocated, _)) = (listener.calls(), so_far());
+            while self.heard.count() < self.expected {
+                listener.executor.spin_once(PATIENCE);
+            }
+            if counted {
+                self.received.0 += so_far().0 - allocated;
+                self.received.1 = sum(self.received.1, before, listener.calls());
+            }
+            // Answers and timers between messages are not the message's.
+            talker.executor.spin_some();
+            listener.executor.spin_some();
+        }
+    }
+}
+
 #[test]
 fn over_udp_a_small_message_is_one_datagram_and_one_wake_up() {
     let (talker, listener) = (Party::new(201), Party::new(201));
@@ -121,34 +179,10 @@ fn over_udp_a_small_message_is_one_datagram_and_one_wake_up() {
     until(&talker, &listener, || {
         publisher.matched_count() == 1 && subscription.matched_count() == 1
     });
-    let message = Text {
-        data: "sixty-four bytes or so, as a status or a command may be".into(),
-    };
-    let mut sent = (0, Calls::default());
-    let mut received = (0, Calls::default());
-    let mut expected = 0;
-    let mut round = |counted: bool| {
-        let (before, (allocated, _)) = (talker.calls(), so_far());
-        publisher.publish(&message).unwrap();
-        if counted {
-            sent.0 += so_far().0 - allocated;
-            sent.1 = sum(sent.1, before, talker.calls());
-        }
-        expected += 1;
-        let (before, (allocated, _)) = (listener.calls(), so_far());
-        while heard.count() < expected {
-            listener.executor.spin_once(PATIENCE);
-        }
-        if counted {
-            received.0 += so_far().0 - allocated;
-            received.1 = sum(received.1, before, listener.calls());
-        }
-        // Answers and timers between messages are not the message's.
-        talker.executor.spin_some();
-        listener.executor.spin_some();
-    };
-    (0..100).for_each(|_| round(false));
-    (0..ROUNDS).for_each(|_| round(true));
+    let mut rounds = Rounds::new(&talker, &listener, &publisher, &heard);
+    rounds.play(100, false);
+    rounds.play(ROUNDS, true);
+    let Rounds { sent, received, .. } = rounds;
     println!("publishing {ROUNDS}: {sent:?}; receiving: {received:?}");
     heard.on_this_thread();
 
