@@ -20,7 +20,7 @@ pub enum CallbackGroupKind {
 }
 
 /// Callbacks of one node that an executor treats alike: subscriptions, timers,
-/// services, clients and event callbacks that were made with it. Whatever is made
+/// services, clients, guard conditions and event callbacks that were made with it. Whatever is made
 /// without belongs to the node's own group, which is mutually exclusive. Cheap to
 /// clone, thread-safe.
 ///

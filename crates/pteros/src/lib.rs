@@ -34,6 +34,7 @@ mod error;
 mod event;
 pub mod executor;
 mod graph;
+mod guard;
 mod instance;
 mod loan;
 pub mod log;
@@ -83,6 +84,7 @@ pub use executor::{
 pub use graph::{
     EndpointInfo, EndpointKind, Graph, NodeInfo, PairReport, TopicInfo, TypeNotTold, Verdict,
 };
+pub use guard::{GuardCondition, GuardConditionOptions, TriggerHandle};
 pub use instance::{Change, InstanceEnd};
 pub use loan::Loan;
 pub use node::{Node, NodeOptions};
