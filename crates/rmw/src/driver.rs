@@ -153,7 +153,7 @@ impl Core {
         if slept {
             state.looked_at = now;
         } else if until <= now {
-            self.transport.wait(Some(Duration::ZERO));
+            self.transport.look();
             self.wake_links();
             state.looked_at = now;
         } else {
@@ -184,7 +184,7 @@ impl Core {
     /// A turn that never sleeps, for the helper and for simulations. Returns
     /// how many datagrams were handled.
     pub fn turn_now(&self, state: &mut DriverState) -> usize {
-        self.transport.wait(Some(Duration::ZERO));
+        self.transport.look();
         self.wake_links();
         let now = self.env.now();
         state.looked_at = now;
@@ -211,7 +211,7 @@ impl Core {
             let mut handled = self.receive(state, now, queue);
             let asks = self.linking.get().is_none() || now.since(state.looked_at) >= POLL_PERIOD;
             if handled == 0 && asks {
-                self.transport.wait(Some(Duration::ZERO));
+                self.transport.look();
                 self.wake_links();
                 state.looked_at = now;
                 handled = self.receive(state, now, queue);
@@ -235,7 +235,7 @@ impl Core {
     fn look(&self, state: &mut DriverState, now: Instant) {
         if now.since(state.looked_at) >= LOOK_PERIOD {
             state.looked_at = now;
-            self.transport.wait(Some(Duration::ZERO));
+            self.transport.look();
             self.wake_links();
         }
     }
@@ -269,8 +269,7 @@ impl Core {
             if state.slept >= LONG_SLEEP {
                 self.rest_in_turn(state.slept);
             }
-            let timeout = (wake_at != Instant::FAR_FUTURE).then(|| wake_at.since(now));
-            self.transport.wait(timeout);
+            self.transport.sleep(now, wake_at);
             queue.awake();
         }
         self.wake_links();
@@ -304,7 +303,7 @@ impl Core {
             if !self.receive_one(state, now, handled) {
                 if self.have_neighbours_ended() && !looked_for_ends {
                     // What they sent before is received first.
-                    self.transport.wait(Some(Duration::ZERO));
+                    self.transport.look();
                     looked_for_ends = true;
                     continue;
                 }
@@ -330,7 +329,7 @@ impl Core {
         };
         let is_young = self.linking.is_young(now);
         if is_young {
-            self.transport.wait(Some(Duration::ZERO));
+            self.transport.look();
         }
         // A link that never ends must not hide the sockets.
         let sockets_first = is_young || handled % 8 == 7;
@@ -379,7 +378,7 @@ impl Core {
         let mut handled = 0;
         while handled < DATAGRAMS_PER_TURN {
             if handled == 0 {
-                self.transport.wait(Some(Duration::ZERO));
+                self.transport.look();
             }
             let next = pending.take();
             let next = next.or_else(|| self.transport.receive(&mut state.inbox.buffer));

@@ -24,7 +24,7 @@ use crate::shared_memory::SharedMemoryOptions;
 use crate::store::{OnLoss, Store, StoreError, StoreSpec, StoredSample};
 
 /// Clock, seed and network of one process. Thread-safe; calls never block
-/// except [`Transport::wait`].
+/// except [`Transport::sleep`].
 pub trait Env: Send + Sync + 'static {
     /// The monotonic clock.
     fn now(&self) -> Instant;
@@ -129,11 +129,15 @@ pub trait Transport: Send + Sync {
     /// Takes one datagram, if one is there.
     fn receive(&self, buffer: &mut [u8]) -> Option<Received>;
 
-    /// Sleeps until a datagram arrives, [`Transport::wake`] is called, a
-    /// shutdown signal comes, or `timeout` has passed (`None`: no limit).
-    fn wait(&self, timeout: Option<Duration>);
+    /// Finds out what is there to be received. Never sleeps.
+    fn look(&self);
 
-    /// Ends the present or the next [`Transport::wait`]. Thread-safe.
+    /// Sleeps until a datagram arrives, [`Transport::wake`] is called, a
+    /// shutdown signal comes, or it is `until` ([`Instant::FAR_FUTURE`]: no
+    /// limit); may return earlier. `now` is what time it is.
+    fn sleep(&self, now: Instant, until: Instant);
+
+    /// Ends the present or the next [`Transport::sleep`]. Thread-safe.
     fn wake(&self);
 
     /// Whether a shutdown signal has come.
@@ -150,7 +154,7 @@ pub trait Transport: Send + Sync {
         false
     }
 
-    /// A descriptor that is readable when [`Transport::wait`] would return at
+    /// A descriptor that is readable when [`Transport::sleep`] would return at
     /// once, for the helper thread's own set. `None` in a simulation.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 }

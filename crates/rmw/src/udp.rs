@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pteros_net::{Events, Interface, Poller, Timer, UdpSocket, Waker, interfaces, shutdown_signal};
 use pteros_rtps::locator::{Locator, OwnAddress};
-use pteros_rtps::time::{Duration, Instant, Timestamp};
+use pteros_rtps::time::{Instant, Timestamp};
 use pteros_shm::{Board, BoardOptions, ShmError};
 
 use crate::env::{
@@ -300,35 +300,25 @@ thread_local! {
 /// wait ends early, once, and the next one sets it anew.
 struct Alarm {
     timer: Timer,
-    start: std::time::Instant,
-    /// When it will ring, nanoseconds since `start`; `u64::MAX`: not set.
+    /// When it will ring, nanoseconds; `u64::MAX`: not set.
     rings_at: AtomicU64,
 }
 
 impl Alarm {
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "the door through which the clock enters"
-    )]
     fn new() -> io::Result<Self> {
         Ok(Self {
             timer: Timer::new()?,
-            start: std::time::Instant::now(),
             rings_at: AtomicU64::new(u64::MAX),
         })
     }
 
-    /// Rings after `span` at the latest.
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "the door through which the clock enters"
-    )]
-    fn ring_within(&self, span: std::time::Duration) {
-        let nanos = |span: std::time::Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
-        let at = nanos(self.start.elapsed()).saturating_add(nanos(span));
-        // Relaxed: only the thread that drives waits.
-        if at < self.rings_at.load(Ordering::Relaxed) {
-            self.rings_at.store(at, Ordering::Relaxed);
+    /// Rings at that time at the latest.
+    fn ring_by(&self, at: Instant, now: Instant) {
+        // Relaxed: only the thread that drives sleeps.
+        if at.as_nanos() < self.rings_at.load(Ordering::Relaxed)
+            && let Some(span) = at.since(now).to_std()
+        {
+            self.rings_at.store(at.as_nanos(), Ordering::Relaxed);
             self.timer.arm(span);
         }
     }
@@ -433,6 +423,32 @@ impl UdpTransport {
         }
     }
 
+    /// Notes what can be received; waits for it at most so long.
+    fn poll(&self, timeout: Option<std::time::Duration>) {
+        EVENTS.with_borrow_mut(|events| {
+            // An error here (an interrupted call, say) reads as an early
+            // wake-up.
+            let _ = self.poller.wait(events, timeout);
+            for event in events.iter() {
+                match event.token {
+                    UNICAST => self.unicast_readable.store(true, Ordering::Relaxed),
+                    MULTICAST => {
+                        self.multicast_readable.store(true, Ordering::Relaxed);
+                        self.multicast_first.store(true, Ordering::Relaxed);
+                    }
+                    WAKER => {
+                        self.waker.drain();
+                    }
+                    ALARM => self.alarm.rang(),
+                    BOARD => self.board_stirs.store(true, Ordering::Relaxed),
+                    LINKS => self.links.iter().for_each(|links| links.note_readable()),
+                    DOORBELL => self.links.iter().for_each(|links| links.note_rung()),
+                    _ => self.note_shutdown(),
+                }
+            }
+        });
+    }
+
     fn take(socket: &UdpSocket, readable: &AtomicBool, buffer: &mut [u8]) -> Option<Received> {
         // Relaxed: only the thread that drives reads and clears the flags.
         if !readable.load(Ordering::Relaxed) {
@@ -503,36 +519,15 @@ impl Transport for UdpTransport {
         Self::take(&self.unicast, &self.unicast_readable, buffer).or_else(|| from_group(buffer))
     }
 
-    fn wait(&self, timeout: Option<Duration>) {
-        let timeout = match timeout.and_then(|t| t.to_std()) {
-            Some(span) if !span.is_zero() => {
-                self.alarm.ring_within(span);
-                None
-            }
-            instant_or_endless => instant_or_endless,
-        };
-        EVENTS.with_borrow_mut(|events| {
-            // An error here (an interrupted call, say) reads as an early
-            // wake-up.
-            let _ = self.poller.wait(events, timeout);
-            for event in events.iter() {
-                match event.token {
-                    UNICAST => self.unicast_readable.store(true, Ordering::Relaxed),
-                    MULTICAST => {
-                        self.multicast_readable.store(true, Ordering::Relaxed);
-                        self.multicast_first.store(true, Ordering::Relaxed);
-                    }
-                    WAKER => {
-                        self.waker.drain();
-                    }
-                    ALARM => self.alarm.rang(),
-                    BOARD => self.board_stirs.store(true, Ordering::Relaxed),
-                    LINKS => self.links.iter().for_each(|links| links.note_readable()),
-                    DOORBELL => self.links.iter().for_each(|links| links.note_rung()),
-                    _ => self.note_shutdown(),
-                }
-            }
-        });
+    fn look(&self) {
+        self.poll(Some(std::time::Duration::ZERO));
+    }
+
+    fn sleep(&self, now: Instant, until: Instant) {
+        if until != Instant::FAR_FUTURE {
+            self.alarm.ring_by(until, now);
+        }
+        self.poll(None);
     }
 
     fn wake(&self) {

@@ -11,7 +11,7 @@ use pteros_rmw::env::{
 use pteros_rmw::error::OpenError;
 use pteros_rmw::links::Links;
 use pteros_rtps::locator::{Locator, OwnAddress};
-use pteros_rtps::time::{Duration, Instant, Timestamp};
+use pteros_rtps::time::{Instant, Timestamp};
 
 use crate::link::Socket;
 use crate::shared::SimLinks;
@@ -145,14 +145,11 @@ impl Transport for SimTransport {
         })
     }
 
-    fn wait(&self, timeout: Option<Duration>) {
-        if timeout == Some(Duration::ZERO) {
-            return;
-        }
+    fn look(&self) {}
+
+    fn sleep(&self, _now: Instant, until: Instant) {
         if let Some(world) = self.world.upgrade() {
-            let until = timeout.map(|span| Instant::from_nanos(world.now()).after(span));
-            let until = until.map_or(u64::MAX, Instant::as_nanos);
-            world.wait_for_mail(self.number, until);
+            world.wait_for_mail(self.number, until.as_nanos());
         }
     }
 

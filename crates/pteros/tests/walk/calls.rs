@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pteros::OpenError;
-use pteros::env::{Duration, Instant, Locator, Timestamp};
 use pteros::env::{Env, Opened, Received, SocketPlan, SystemEnv, Transport};
+use pteros::env::{Instant, Locator, Timestamp};
 
 /// System calls, and looks at clocks, by kind.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -113,9 +113,14 @@ impl Transport for CountingTransport {
         received
     }
 
-    fn wait(&self, timeout: Option<Duration>) {
+    fn look(&self) {
         self.counters.note(2);
-        self.sockets.wait(timeout);
+        self.sockets.look();
+    }
+
+    fn sleep(&self, now: Instant, until: Instant) {
+        self.counters.note(2);
+        self.sockets.sleep(now, until);
     }
 
     fn wake(&self) {
