@@ -122,6 +122,15 @@ pub enum CreateError {
         "type \"{0}\" is not of the form package/msg/Name; for example std_msgs/msg/String, or a name of DDS's without slashes"
     )]
     TypeName(String),
+    /// An async callback of a member of a
+    /// [`SubscriptionGroup`](crate::SubscriptionGroup).
+    #[error(
+        "topic \"{topic}\": a subscription group calls its members in order and waits for none; give it a plain callback, which may spawn a future"
+    )]
+    AsyncInGroup {
+        /// The topic.
+        topic: String,
+    },
     /// A timer needs a positive period.
     #[error("a timer's period must be longer than zero")]
     ZeroPeriod,

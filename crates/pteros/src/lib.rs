@@ -49,6 +49,7 @@ mod set_qos;
 mod stored;
 mod subscription;
 mod subscription_group;
+mod task;
 mod timer;
 mod view;
 
@@ -100,6 +101,7 @@ pub use service::{
 pub use set_qos::SetQosError;
 pub use subscription::{Subscription, SubscriptionOptions};
 pub use subscription_group::{Access, GroupChange, SubscriptionGroup};
+pub use task::{Next, Sleep, SpawnError, TaskHandle};
 pub use timer::{Timer, TimerOptions};
 pub use view::{InPlace, View};
 

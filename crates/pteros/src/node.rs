@@ -2,7 +2,7 @@
 //! and timers.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -34,9 +34,10 @@ use crate::qos::QosProfile;
 use crate::sample::Sample;
 use crate::set_qos::InForce;
 use crate::subscription::{
-    Decoder, KeyDecoder, Subscription, SubscriptionCore, SubscriptionOptions, typed_decoder,
-    typed_key_decoder,
+    Decoder, KeyDecoder, Subscription, SubscriptionCore, SubscriptionOptions, starting,
+    typed_decoder, typed_key_decoder,
 };
+use crate::task::{Lanes, Spawned, Watch};
 use crate::timer::{Timer, TimerCore, TimerOptions};
 
 /// How a node is set up.
@@ -46,7 +47,12 @@ pub struct NodeOptions {
     namespace: String,
     arguments: Arguments,
     use_global_arguments: bool,
+    tasks_max: usize,
 }
+
+/// Spawned futures of one node, unless told otherwise: far more than a node
+/// waits for at once, and few enough that one that leaks them hears of it.
+const TASKS_MAX: usize = 1_000;
 
 impl NodeOptions {
     /// A node of that name in the root namespace.
@@ -56,6 +62,7 @@ impl NodeOptions {
             namespace: "/".into(),
             arguments: Arguments::default(),
             use_global_arguments: true,
+            tasks_max: TASKS_MAX,
         }
     }
 
@@ -74,6 +81,12 @@ impl NodeOptions {
     /// Whether the process's `--ros-args` apply to the node. On by default.
     pub fn use_global_arguments(mut self, yes: bool) -> Self {
         self.use_global_arguments = yes;
+        self
+    }
+
+    /// How many futures of [`Node::spawn`] may be there at once; 1000 by default.
+    pub fn tasks_max(mut self, count: usize) -> Self {
+        self.tasks_max = count;
         self
     }
 }
@@ -103,6 +116,7 @@ pub(crate) struct NodeCore {
     pub(crate) key: NodeKey,
     /// Of the callbacks that were made without one.
     pub(crate) own_group: Arc<GroupCore>,
+    pub(crate) spawned: Spawned,
     place: Mutex<Place>,
 }
 
@@ -249,6 +263,7 @@ impl Node {
                 use_global_arguments: options.use_global_arguments,
                 key,
                 own_group: GroupCore::new(CallbackGroupKind::MutuallyExclusive, key),
+                spawned: Spawned::new(options.tasks_max),
                 place: Mutex::default(),
             }),
         })
@@ -501,6 +516,9 @@ impl Node {
         options: SubscriptionOptions<T>,
     ) -> Result<Subscription<T>, CreateError> {
         let topic = self.core.resolve(topic, &options.qos)?;
+        if options.on_async.is_some() && options.group.is_some() {
+            return Err(CreateError::AsyncInGroup { topic });
+        }
         let runtime = self.core.core();
         let dds = dds_topic(&topic, options.qos.avoid_ros_namespace_conventions);
         let known = runtime.graph().endpoints();
@@ -531,6 +549,18 @@ impl Node {
         let on_event = options
             .on_event
             .map(|callback| EventTask::new(&endpoint.events, callback, &callback_group, what));
+        let lanes = options.on_async.is_some().then(|| {
+            let what = format!(
+                "async subscription \"{topic}\" of node \"{}\"",
+                self.core.path()
+            );
+            let (group, most) = (options.callback_group.as_ref(), options.pending_max);
+            Lanes::new(&self.core, group, what, most)
+        });
+        let callback = match (options.on_async, &lanes) {
+            (Some(callback), Some(lanes)) => Some(starting(callback, lanes, &endpoint)),
+            _ => options.callback,
+        };
         let core = Arc::new(SubscriptionCore {
             node: self.core.clone(),
             endpoint: endpoint.clone(),
@@ -538,10 +568,13 @@ impl Node {
             qos: InForce::new(qos),
             decode,
             decode_key,
-            callback: options.callback.map(Mutex::new),
+            callback: callback.map(Mutex::new),
+            lanes,
             on_event,
             callback_group,
-            own_queue: Mutex::new(runtime.ready_queue()),
+            own_queue: runtime.ready_queue(),
+            bed: Mutex::new(()),
+            watch: Mutex::new(Watch::default()),
             undecodable: AtomicU64::new(0),
             group: options.group,
         });
@@ -552,8 +585,7 @@ impl Node {
         let weak: Weak<SubscriptionCore<T>> = Arc::downgrade(&core);
         endpoint.slot.set_task(weak.clone());
         if core.callback.is_none() {
-            let queue = core.own_queue.lock().clone();
-            endpoint.slot.attach(Some(queue), || false);
+            endpoint.slot.attach(Some(core.own_queue.clone()), || false);
         }
         self.core.add(weak);
         Ok(Subscription::new(core))
@@ -603,22 +635,10 @@ impl Node {
             return Err(CreateError::ZeroPeriod);
         }
         let period_nanos = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
-        let now = self.core.core().env.now();
-        let core = Arc::new_cyclic(|me| TimerCore {
-            node: self.core.clone(),
-            period_nanos,
-            repeats,
-            due: AtomicU64::new(now.as_nanos().saturating_add(period_nanos)),
-            cancelled: AtomicBool::new(false),
-            ticks: AtomicU64::new(0),
-            callback: Mutex::new(Box::new(callback)),
-            callback_group: group_for(&self.core, callback_group.as_ref()),
-            home: Mutex::default(),
-            me: me.clone(),
-        });
-        let weak: Weak<TimerCore> = Arc::downgrade(&core);
-        self.core.add(weak);
-        Ok(Timer { core })
+        let group = group_for(&self.core, callback_group.as_ref());
+        let pace = (period_nanos, repeats);
+        let callback = Box::new(callback);
+        Ok(TimerCore::start(&self.core, pace, &group, callback))
     }
 
     // --- spinning ---

@@ -31,10 +31,14 @@ use crate::qos::QosProfile;
 use crate::sample::{Sample, SampleInfo};
 use crate::set_qos::{GroupPolicies, InForce, SetQosError};
 use crate::subscription_group::{GroupCore, Member};
+use crate::task::{Lanes, UserFuture, Watch};
 
 /// What is called for each message and each end of an instance. A view's may
 /// find that the message is not of its type.
 pub(crate) type Callback<T> = Box<dyn FnMut(Change<T>) -> Result<(), Unreadable> + Send>;
+
+/// What is called for each message and gives a future to run.
+pub(crate) type AsyncCallback<T> = Box<dyn FnMut(Sample<T>) -> UserFuture + Send>;
 
 /// A message that is not of its type, and why.
 pub(crate) type Unreadable = Box<(SampleInfo, DecodeError)>;
@@ -65,6 +69,8 @@ pub struct SubscriptionOptions<T> {
     /// For a raw subscription, what its bytes are made of.
     pub(crate) message_type: MessageType,
     pub(crate) callback: Option<Callback<T>>,
+    pub(crate) on_async: Option<AsyncCallback<T>>,
+    pub(crate) pending_max: Option<usize>,
     pub(crate) on_event: Option<EventCallback>,
     pub(crate) key_reader: Option<Arc<dyn KeyReader>>,
     pub(crate) group: Option<Arc<GroupCore>>,
@@ -81,6 +87,8 @@ impl<T> SubscriptionOptions<T> {
             content_filter: None,
             message_type: MessageType::Unknown,
             callback: None,
+            on_async: None,
+            pending_max: None,
             on_event: None,
             key_reader: None,
             group: None,
@@ -348,10 +356,15 @@ pub(crate) struct SubscriptionCore<T> {
     pub(crate) decode: Decoder<T>,
     pub(crate) decode_key: KeyDecoder<T>,
     pub(crate) callback: Option<Mutex<Callback<T>>>,
+    /// Of an async callback's futures.
+    pub(crate) lanes: Option<Arc<Lanes>>,
     pub(crate) on_event: Option<Arc<EventTask>>,
     pub(crate) callback_group: Arc<callback_group::GroupCore>,
-    /// Where a thread in `take_timeout` sleeps.
-    pub(crate) own_queue: Mutex<Arc<ReadyQueue>>,
+    /// Where a thread in `take_timeout` sleeps, which has the bed.
+    pub(crate) own_queue: Arc<ReadyQueue>,
+    pub(crate) bed: Mutex<()>,
+    /// Without a callback.
+    pub(crate) watch: Mutex<Watch>,
     pub(crate) undecodable: AtomicU64,
     pub(crate) group: Option<Arc<GroupCore>>,
 }
@@ -411,17 +424,38 @@ impl<T: 'static> SubscriptionCore<T> {
         let core = self.node.core();
         let until = core.env.now().after(timeout.into());
         // A bed is one thread's.
-        let Some(queue) = self.own_queue.try_lock_for(timeout) else {
+        let Some(_bed) = self.bed.try_lock_for(timeout) else {
             return self.take();
         };
+        let queue = &self.own_queue;
         let mut taken = None;
-        core.drive_until(&queue, until, || {
+        core.drive_until(queue, until, || {
             self.endpoint.slot.taken();
             while queue.pop().is_some() {}
             taken = self.take();
             taken.is_some()
         });
         taken
+    }
+
+    /// Without a callback: has word of messages where somebody waits for them.
+    pub(crate) fn settle(&self) {
+        // Held, so that the last word is the newest.
+        let watch = self.watch.lock();
+        let home = watch.home.as_ref().filter(|_| watch.count > 0);
+        let queue = home.map_or(&self.own_queue, |home| &home.queue).clone();
+        let slot = &self.endpoint.slot;
+        slot.attach(Some(queue), || self.endpoint.has_samples());
+    }
+
+    /// Wakes those that wait for a message, if there is one.
+    pub(crate) fn wake_watchers(&self) {
+        if self.endpoint.has_samples() {
+            let wakers = self.watch.lock().take_wakers();
+            for waker in wakers {
+                waker.wake();
+            }
+        }
     }
 
     fn note_unreadable(&self, outcome: Result<(), Unreadable>) {
@@ -449,9 +483,16 @@ impl<T: 'static> Task for SubscriptionCore<T> {
             group.run_callbacks();
             return;
         }
+        let Some(callback) = &self.callback else {
+            return self.wake_watchers();
+        };
+        // Whoever makes room looks for more.
+        if self.lanes.as_ref().is_some_and(|lanes| !lanes.has_room()) {
+            return;
+        }
         // Locked when the callback itself spins, or runs on the executor that
         // had the node before: whoever holds it looks for more afterwards.
-        let Some(mut callback) = self.callback.as_ref().and_then(Mutex::try_lock) else {
+        let Some(mut callback) = callback.try_lock() else {
             return;
         };
         if let Some(change) = self.take_change() {
@@ -502,6 +543,9 @@ impl<T: 'static> Attach for SubscriptionCore<T> {
             self.endpoint
                 .slot
                 .attach(queue, || self.endpoint.has_samples());
+        } else {
+            self.watch.lock().home = home.cloned();
+            self.settle();
         }
         if let Some(task) = &self.on_event {
             task.attach(home);
@@ -519,6 +563,27 @@ impl<T> Drop for SubscriptionCore<T> {
         core.detach_endpoint(self.node.key, self.endpoint.data.guid);
         core.remove_reader(&self.endpoint);
     }
+}
+
+/// A callback that starts the futures of an async one.
+pub(crate) fn starting<T: Send + 'static>(
+    mut callback: AsyncCallback<T>,
+    lanes: &Arc<Lanes>,
+    endpoint: &Arc<ReaderEndpoint>,
+) -> Callback<T> {
+    let endpoint = endpoint.clone();
+    lanes.on_room(move || {
+        if endpoint.has_samples() {
+            endpoint.slot.ready();
+        }
+    });
+    let lanes = lanes.clone();
+    Box::new(move |change| {
+        if let Change::Sample(sample) = change {
+            lanes.start(callback(sample));
+        }
+        Ok(())
+    })
 }
 
 /// The decoder of a Rust message type's key.

@@ -117,18 +117,43 @@ impl fmt::Debug for Timer {
 
 pub(crate) struct TimerCore {
     pub(crate) node: Arc<NodeCore>,
-    pub(crate) period_nanos: u64,
-    pub(crate) repeats: bool,
-    pub(crate) due: AtomicU64,
-    pub(crate) cancelled: AtomicBool,
-    pub(crate) ticks: AtomicU64,
-    pub(crate) callback: Mutex<Box<dyn FnMut() + Send>>,
-    pub(crate) callback_group: Arc<GroupCore>,
-    pub(crate) home: Mutex<Option<Arc<Home>>>,
+    period_nanos: u64,
+    repeats: bool,
+    due: AtomicU64,
+    cancelled: AtomicBool,
+    ticks: AtomicU64,
+    callback: Mutex<Box<dyn FnMut() + Send>>,
+    callback_group: Arc<GroupCore>,
+    home: Mutex<Option<Arc<Home>>>,
     pub(crate) me: Weak<TimerCore>,
 }
 
 impl TimerCore {
+    /// A timer that stands in line of whoever spins its group.
+    pub(crate) fn start(
+        node: &Arc<NodeCore>,
+        (period_nanos, repeats): (u64, bool),
+        group: &Arc<GroupCore>,
+        callback: Box<dyn FnMut() + Send>,
+    ) -> Timer {
+        let now = node.core().env.now();
+        let core = Arc::new_cyclic(|me| Self {
+            node: node.clone(),
+            period_nanos,
+            repeats,
+            due: AtomicU64::new(now.as_nanos().saturating_add(period_nanos)),
+            cancelled: AtomicBool::new(false),
+            ticks: AtomicU64::new(0),
+            callback: Mutex::new(callback),
+            callback_group: group.clone(),
+            home: Mutex::default(),
+            me: me.clone(),
+        });
+        let weak: Weak<Self> = Arc::downgrade(&core);
+        node.add(weak);
+        Timer { core }
+    }
+
     fn due(&self) -> Instant {
         Instant::from_nanos(self.due.load(Ordering::Acquire))
     }

@@ -2,13 +2,17 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::future::Future;
 use std::marker::PhantomData;
 use std::panic::resume_unwind;
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context as PollContext, Poll, Wake, Waker};
 use std::time::Duration;
 
 use pteros_rmw::Core;
-use pteros_rmw::ready::Task;
+use pteros_rmw::ready::{ReadyQueue, Task};
 use pteros_rmw::rtps::time::Instant;
 
 use super::crew::Crew;
@@ -176,6 +180,53 @@ impl SingleThreadedExecutor {
         met
     }
 
+    /// Runs callbacks until `future` is done, and gives what it gives; `None` if
+    /// `timeout` passes, the context shuts down or the executor is cancelled
+    /// before. The future is polled on this thread, between rounds of callbacks,
+    /// and need not be `Send`. Blocks. ROS 2's `spin_until_future_complete`.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoInts_Request};
+    /// use pteros::prelude::*;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let context = Context::new()?;
+    /// let node = context.node("adder")?;
+    /// let client = node.create_client::<AddTwoInts>("add_two_ints")?;
+    /// let executor = SingleThreadedExecutor::new(&context);
+    /// executor.add_node(&node)?;
+    /// let call = client.call_async(&AddTwoInts_Request { a: 2, b: 3 })?;
+    /// let answer = executor.spin_until_complete(call, Duration::from_secs(1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn spin_until_complete<F: Future>(
+        &self,
+        future: F,
+        timeout: Duration,
+    ) -> Option<F::Output> {
+        let recall = Arc::new(Recall {
+            queue: self.crew.home.queue.clone(),
+            is_woken: AtomicBool::new(true),
+        });
+        let waker = Waker::from(recall.clone());
+        let mut future = pin!(future);
+        let mut output = None;
+        let look = || {
+            if recall.is_woken.swap(false, Ordering::AcqRel)
+                && let Poll::Ready(value) =
+                    future.as_mut().poll(&mut PollContext::from_waker(&waker))
+            {
+                output = Some(value);
+            }
+            output.is_some()
+        };
+        self.spin_until(look, timeout);
+        output
+    }
+
     fn spin_while(&self, until: Instant, mut go_on: impl FnMut() -> bool) {
         let (core, home) = (self.crew.context.core(), &self.crew.home);
         let _mark = self.crew.begin_spin();
@@ -204,6 +255,19 @@ impl fmt::Debug for SingleThreadedExecutor {
         f.debug_tuple("SingleThreadedExecutor")
             .field(&self.handle())
             .finish()
+    }
+}
+
+/// Wakes the thread of [`SingleThreadedExecutor::spin_until_complete`].
+struct Recall {
+    queue: Arc<ReadyQueue>,
+    is_woken: AtomicBool,
+}
+
+impl Wake for Recall {
+    fn wake(self: Arc<Self>) {
+        self.is_woken.store(true, Ordering::Release);
+        self.queue.recall();
     }
 }
 

@@ -8,6 +8,7 @@ mod server;
 pub use call::{Call, CallError};
 pub use client::Client;
 pub use dynamic::{DynamicClient, DynamicService, DynamicServiceType, ServiceTypeError};
+pub(crate) use server::Handler;
 pub use server::{Service, ServiceCall};
 
 use client::ClientCore;
@@ -40,7 +41,8 @@ pub struct ServiceOptions {
     /// The QoS of requests and replies: [`QosProfile::services`], but a thousand
     /// deep. What does not fit KEEP_LAST is lost, and its call times out.
     pub qos: QosProfile,
-    callback_group: Option<CallbackGroup>,
+    pub(crate) callback_group: Option<CallbackGroup>,
+    pub(crate) pending_max: Option<usize>,
 }
 
 impl Default for ServiceOptions {
@@ -48,6 +50,7 @@ impl Default for ServiceOptions {
         Self {
             qos: QosProfile::services().keep_last(DEPTH),
             callback_group: None,
+            pending_max: None,
         }
     }
 }
@@ -58,12 +61,20 @@ impl ServiceOptions {
         Self {
             qos: qos.into(),
             callback_group: None,
+            pending_max: None,
         }
     }
 
     /// Runs the callbacks in a group of the node's.
     pub fn callback_group(mut self, group: &CallbackGroup) -> Self {
         self.callback_group = Some(group.clone());
+        self
+    }
+
+    /// How many requests of a service with an async callback, in a reentrant
+    /// group, may wait for their answers at once: 16 by default, at least 1.
+    pub fn pending_max(mut self, count: usize) -> Self {
+        self.pending_max = Some(count);
         self
     }
 }

@@ -23,6 +23,7 @@ use crate::node::{Attach, Node, NodeCore};
 use crate::payload_memory::PayloadMemory;
 use crate::sample::{Sample, SampleInfo};
 use crate::subscription::{Decoded, Decoder, typed_decoder};
+use crate::task::Lanes;
 
 /// Serves a service: its callback runs in the node's executor, one request at a
 /// time. Thread-safe; clones share it, and it ends when the last one is dropped.
@@ -98,12 +99,38 @@ impl<Q: 'static, R: 'static> ServiceCall<Q, R> {
         &self.request
     }
 
+    /// The fully qualified name of the service that is asked.
+    pub fn service_name(&self) -> &str {
+        &self.server.service
+    }
+
     /// Answers. Blocks no longer than publishing does.
     ///
     /// # Errors
     /// See [`PublishError`]; the client waits in vain then.
     pub fn respond(self, response: R) -> Result<(), PublishError> {
         self.server.respond(&self.id, response)
+    }
+
+    /// The request, and what answers it without keeping the service.
+    pub(crate) fn into_parts(self) -> (Sample<Q>, Answerer<Q, R>) {
+        let server = Arc::downgrade(&self.server);
+        let Self { request, id, .. } = self;
+        (request, Answerer { id, server })
+    }
+}
+
+/// Answers one request, if the service is still there.
+pub(crate) struct Answerer<Q: 'static, R: 'static> {
+    id: RequestId,
+    server: Weak<ServerCore<Q, R>>,
+}
+
+impl<Q: 'static, R: 'static> Answerer<Q, R> {
+    pub(crate) fn answer(&self, response: R) {
+        if let Some(server) = self.server.upgrade() {
+            server.respond_or_warn(&self.id, response);
+        }
     }
 }
 
@@ -154,10 +181,10 @@ impl Node {
         options: ServiceOptions,
         take: impl FnMut(ServiceCall<S::Request, S::Response>) + Send + 'static,
     ) -> Result<Service<S>, CreateError> {
-        self.serve(service, options, Handler::Defer(Box::new(take)))
+        self.serve(service, options, Handler::Defer(Box::new(take), None))
     }
 
-    fn serve<S: ServiceType>(
+    pub(crate) fn serve<S: ServiceType>(
         &self,
         service: &str,
         options: ServiceOptions,
@@ -207,8 +234,8 @@ impl Node {
 pub(crate) enum Handler<Q: 'static, R: 'static> {
     /// Answered at once.
     Answer(Box<dyn FnMut(Sample<Q>) -> R + Send>),
-    /// Answered when the callback likes.
-    Defer(Box<dyn FnMut(ServiceCall<Q, R>) + Send>),
+    /// Answered when the callback likes; by its futures, if it has some.
+    Defer(Box<dyn FnMut(ServiceCall<Q, R>) + Send>, Option<Arc<Lanes>>),
 }
 
 /// A server of some types.
@@ -221,6 +248,8 @@ pub(crate) struct ServerCore<Q: 'static, R: 'static> {
     representation: Representation,
     memory: PayloadMemory,
     handler: Mutex<Handler<Q, R>>,
+    /// Of an async callback's futures.
+    lanes: Option<Arc<Lanes>>,
     undecodable: AtomicU64,
     on_event: Arc<EventTask>,
     callback_group: Arc<GroupCore>,
@@ -237,6 +266,18 @@ impl<Q: Send + 'static, R: Send + 'static> ServerCore<Q, R> {
         handler: Handler<Q, R>,
         callback_group: Arc<GroupCore>,
     ) -> Arc<Self> {
+        let lanes = match &handler {
+            Handler::Defer(_, lanes) => lanes.clone(),
+            Handler::Answer(_) => None,
+        };
+        if let Some(lanes) = &lanes {
+            let requests = runtime.requests.clone();
+            lanes.on_room(move || {
+                if requests.has_samples() {
+                    requests.slot.ready();
+                }
+            });
+        }
         let server = Arc::new_cyclic(|me: &Weak<Self>| {
             let core = me.clone();
             let look = move |_: &_| {
@@ -259,6 +300,7 @@ impl<Q: Send + 'static, R: Send + 'static> ServerCore<Q, R> {
                 representation,
                 memory: PayloadMemory::default(),
                 handler: Mutex::new(handler),
+                lanes,
                 undecodable: AtomicU64::new(0),
                 me: me.clone(),
                 runtime,
@@ -283,6 +325,12 @@ impl<Q: 'static, R: 'static> ServerCore<Q, R> {
             },
         );
         sent
+    }
+
+    fn respond_or_warn(&self, id: &RequestId, response: R) {
+        if let Err(error) = self.respond(id, response) {
+            tracing::warn!(service = %self.service, client = %id.client, "no answer sent: {error}");
+        }
     }
 
     fn request(&self) -> Option<(RequestId, Sample<Q>)> {
@@ -310,6 +358,10 @@ impl<Q: Send + 'static, R: Send + 'static> Task for ServerCore<Q, R> {
     fn run(&self) {
         let requests = &self.runtime.requests;
         requests.slot.taken();
+        // Whoever makes room looks for more.
+        if self.lanes.as_ref().is_some_and(|lanes| !lanes.has_room()) {
+            return;
+        }
         // Locked when the callback itself spins, or runs on the executor that
         // had the node before: whoever holds it looks for more afterwards.
         let Some(mut handler) = self.handler.try_lock() else {
@@ -319,11 +371,9 @@ impl<Q: Send + 'static, R: Send + 'static> Task for ServerCore<Q, R> {
             match &mut *handler {
                 Handler::Answer(answer) => {
                     let response = answer(request);
-                    if let Err(error) = self.respond(&id, response) {
-                        tracing::warn!(service = %self.service, client = %id.client, "no answer sent: {error}");
-                    }
+                    self.respond_or_warn(&id, response);
                 }
-                Handler::Defer(take) => take(ServiceCall {
+                Handler::Defer(take, _) => take(ServiceCall {
                     request,
                     id,
                     server,

@@ -1,0 +1,480 @@
+//! Futures in executors: async callbacks, spawned tasks, sleeps and calls, with
+//! no runtime but the executor itself.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "executors are spun beside the test"
+)]
+
+use std::future::{Future, pending, poll_fn};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::{Poll, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pteros::config::DiscoveryRange;
+use pteros::interfaces::example_interfaces::srv::{
+    AddTwoInts, AddTwoInts_Request, AddTwoInts_Response,
+};
+use pteros::interfaces::std_msgs::msg::UInt64;
+use pteros::prelude::*;
+use pteros::{
+    CallbackGroupKind, IsolatedExecutor, MultiThreadedExecutor, PanicPolicy, ServiceOptions,
+    SpawnError, SubscriptionOptions, ThreadSettings, TimerOptions,
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_millis(1);
+
+/// One that meets nobody.
+fn context() -> Context {
+    let options = ContextOptions {
+        discovery_range: Some(DiscoveryRange::Off),
+        ..ContextOptions::default()
+    };
+    Context::with_options(options).unwrap()
+}
+
+fn publish(publisher: &Publisher<UInt64>, data: u64) {
+    publisher.publish_owned(UInt64 { data }).unwrap();
+}
+
+/// Ends the spins of a context, also when the test fails.
+struct End<'c>(&'c Context);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.shutdown();
+    }
+}
+
+/// Plays a story once with each kind of executor, spun beside it.
+fn with_each_executor(story: impl Fn(&Context, &Node)) {
+    for kind in ["single", "multi", "isolated"] {
+        let context = context();
+        let node = context.node(kind).unwrap();
+        thread::scope(|scope| {
+            let _end = End(&context);
+            match kind {
+                "single" => {
+                    let executor = SingleThreadedExecutor::new(&context);
+                    executor.add_node(&node).unwrap();
+                    scope.spawn(move || executor.spin());
+                }
+                "multi" => {
+                    let executor = MultiThreadedExecutor::new(&context, 3);
+                    executor.add_node(&node).unwrap();
+                    scope.spawn(move || executor.spin().unwrap());
+                }
+                _ => {
+                    let executor = IsolatedExecutor::new(&context);
+                    executor.add_node(&node, ThreadSettings::default()).unwrap();
+                    scope.spawn(move || executor.spin().unwrap());
+                }
+            }
+            story(&context, &node);
+        });
+    }
+}
+
+/// Lets futures pass one by one, from any thread.
+#[derive(Clone, Default)]
+struct Turnstile(Arc<Mutex<Pass>>);
+
+#[derive(Default)]
+struct Pass {
+    open: usize,
+    waiting: Vec<Waker>,
+}
+
+impl Turnstile {
+    fn pass(&self) -> impl Future<Output = ()> + Send + use<> {
+        let pass = self.0.clone();
+        poll_fn(move |context| {
+            let mut pass = pass.lock().unwrap();
+            if pass.open > 0 {
+                pass.open -= 1;
+                return Poll::Ready(());
+            }
+            pass.waiting.push(context.waker().clone());
+            Poll::Pending
+        })
+    }
+
+    fn open(&self, count: usize) {
+        let waiting = {
+            let mut pass = self.0.lock().unwrap();
+            pass.open += count;
+            std::mem::take(&mut pass.waiting)
+        };
+        waiting.into_iter().for_each(Waker::wake);
+    }
+}
+
+#[test]
+fn messages_are_taken_one_by_one_while_others_of_the_group_run_between() {
+    with_each_executor(|_, node| {
+        let turnstile = Turnstile::default();
+        let (note, heard) = mpsc::channel();
+        let (gate, begun) = (turnstile.clone(), note.clone());
+        let _slow = node
+            .create_subscription_async("t", 10, move |sample: Sample<UInt64>| {
+                let (gate, note) = (gate.clone(), begun.clone());
+                async move {
+                    note.send(("begins", sample.data)).unwrap();
+                    gate.pass().await;
+                    note.send(("ends", sample.data)).unwrap();
+                }
+            })
+            .unwrap();
+        let _other = node
+            .create_subscription("other", 10, move |sample: Sample<UInt64>| {
+                note.send(("other", sample.data)).unwrap();
+            })
+            .unwrap();
+        let publisher = node.create_publisher("t", 10).unwrap();
+        let other = node.create_publisher("other", 10).unwrap();
+        let next = || heard.recv_timeout(PATIENCE).unwrap();
+        for n in 0..3 {
+            publish(&publisher, n);
+        }
+        assert_eq!(next(), ("begins", 0));
+        for n in 0..3 {
+            // Of the same group; the second message has its turn only later.
+            publish(&other, n);
+            assert_eq!(next(), ("other", n));
+            turnstile.open(1);
+            assert_eq!(next(), ("ends", n));
+            if n < 2 {
+                assert_eq!(next(), ("begins", n + 1));
+            }
+        }
+        assert!(heard.try_recv().is_err());
+    });
+}
+
+#[test]
+fn in_a_reentrant_group_so_many_wait_at_once_and_no_more() {
+    with_each_executor(|_, node| {
+        let group = node.create_callback_group(CallbackGroupKind::Reentrant);
+        let turnstile = Turnstile::default();
+        let inside = Arc::new(AtomicUsize::new(0));
+        let (note, heard) = mpsc::channel();
+        let (gate, counted) = (turnstile.clone(), inside.clone());
+        let options = SubscriptionOptions::new(10)
+            .callback_group(&group)
+            .pending_max(3)
+            .callback_async(move |_: Sample<UInt64>| {
+                let (gate, inside, note) = (gate.clone(), counted.clone(), note.clone());
+                async move {
+                    let count = inside.fetch_add(1, Ordering::SeqCst) + 1;
+                    note.send(count).unwrap();
+                    gate.pass().await;
+                    inside.fetch_sub(1, Ordering::SeqCst);
+                }
+            });
+        let _slow = node.create_subscription_with("t", options).unwrap();
+        let publisher = node.create_publisher("t", 10).unwrap();
+        (0..8).for_each(|n| publish(&publisher, n));
+        let mut most = 0;
+        for n in 0..8 {
+            if n >= 3 {
+                turnstile.open(1);
+            }
+            most = most.max(heard.recv_timeout(PATIENCE).unwrap());
+        }
+        assert_eq!(most, 3);
+        turnstile.open(3);
+        let end = Instant::now() + PATIENCE;
+        while inside.load(Ordering::SeqCst) > 0 && Instant::now() < end {
+            thread::yield_now();
+        }
+        assert_eq!(inside.load(Ordering::SeqCst), 0);
+    });
+}
+
+/// Server, client and both their callbacks in one group of one node: blocking
+/// calls could not do that.
+#[test]
+fn an_async_callback_awaits_an_answer_of_its_own_executor() {
+    with_each_executor(|_, node| {
+        let clock = node.clone();
+        let _service = node
+            .create_service_async::<AddTwoInts, _>(
+                "add",
+                ServiceOptions::default(),
+                move |request| {
+                    let clock = clock.clone();
+                    async move {
+                        clock.sleep(SOON).await;
+                        AddTwoInts_Response {
+                            sum: request.a + request.b,
+                        }
+                    }
+                },
+            )
+            .unwrap();
+        let client = node.create_client::<AddTwoInts>("add").unwrap();
+        assert!(client.wait_for_service(PATIENCE));
+        let (note, heard) = mpsc::channel();
+        let _doubler = node
+            .create_subscription_async("number", 10, move |number: Sample<UInt64>| {
+                let (client, note) = (client.clone(), note.clone());
+                async move {
+                    let half = number.data as i64;
+                    let request = AddTwoInts_Request { a: half, b: half };
+                    let answer = client.call_async(&request).unwrap().await.unwrap();
+                    note.send(answer.sum).unwrap();
+                }
+            })
+            .unwrap();
+        let publisher = node.create_publisher("number", 10).unwrap();
+        for n in 1..=5 {
+            publish(&publisher, n);
+            assert_eq!(heard.recv_timeout(PATIENCE), Ok(2 * n as i64));
+        }
+    });
+}
+
+#[test]
+fn a_sleep_wakes_a_limit_ends_and_a_ticking_timer_waits_for_its_future() {
+    with_each_executor(|_, node| {
+        let (note, heard) = mpsc::channel();
+        let clock = node.clone();
+        let begun = Instant::now();
+        let task = node.spawn(async move {
+            clock.sleep(2 * SOON).await;
+            let slept = begun.elapsed();
+            let never = clock.timeout(SOON, pending::<()>()).await;
+            let at_once = clock.timeout(PATIENCE, async { 7 }).await;
+            note.send((slept, never, at_once)).unwrap();
+        });
+        let (slept, never, at_once) = heard.recv_timeout(PATIENCE).unwrap();
+        assert!(slept >= 2 * SOON, "{slept:?}");
+        assert_eq!((never, at_once), (None, Some(7)));
+        drop(task);
+
+        let turnstile = Turnstile::default();
+        let (note, heard) = mpsc::channel();
+        let gate = turnstile.clone();
+        let timer = node
+            .create_timer_async(TimerOptions::new(SOON), move || {
+                note.send(()).unwrap();
+                gate.pass()
+            })
+            .unwrap();
+        for _ in 0..3 {
+            heard.recv_timeout(PATIENCE).unwrap();
+            // However often it ticks meanwhile, the future waits alone.
+            let ticks = timer.ticks();
+            let end = Instant::now() + PATIENCE;
+            while timer.ticks() < ticks + 3 && Instant::now() < end {
+                thread::yield_now();
+            }
+            assert!(heard.try_recv().is_err());
+            turnstile.open(1);
+        }
+    });
+}
+
+#[test]
+fn a_loop_awaits_the_next_message() {
+    with_each_executor(|_, node| {
+        let numbers = node.create_polled_subscription::<UInt64>("t", 10).unwrap();
+        let (note, heard) = mpsc::channel();
+        let polled = numbers.clone();
+        let task = node.spawn(async move {
+            let mut sum = 0;
+            while sum < 55 {
+                sum += polled.next().await.data;
+                note.send(sum).unwrap();
+            }
+            sum
+        });
+        let mut task = task.unwrap();
+        let publisher = node.create_publisher("t", 10).unwrap();
+        for n in 1..=10 {
+            publish(&publisher, n);
+            assert_eq!(heard.recv_timeout(PATIENCE), Ok(n * (n + 1) / 2));
+        }
+        let end = Instant::now() + PATIENCE;
+        while !task.is_done() && Instant::now() < end {
+            thread::yield_now();
+        }
+        assert_eq!(task.take(), Some(55));
+        // And taken as before, once nobody awaits it.
+        publish(&publisher, 99);
+        assert_eq!(numbers.take_timeout(PATIENCE).unwrap().data, 99);
+    });
+}
+
+#[test]
+fn a_spawned_future_ends_with_its_handle_unless_it_is_detached() {
+    let context = context();
+    let node = context
+        .node_with(NodeOptions::new("n").tasks_max(2))
+        .unwrap();
+    let executor = SingleThreadedExecutor::new(&context);
+    executor.add_node(&node).unwrap();
+    let held = Arc::new(());
+    let first = held.clone();
+    let waits = node.spawn(async move {
+        pending::<()>().await;
+        drop(first);
+    });
+    let (second, turnstile) = (held.clone(), Turnstile::default());
+    let gate = turnstile.clone();
+    let detached = node.spawn(async move {
+        gate.pass().await;
+        drop(second);
+    });
+    detached.unwrap().detach();
+    let refused = node.spawn(async {}).unwrap_err();
+    let expected = SpawnError::TooManyTasks {
+        node: "/n".into(),
+        max: 2,
+    };
+    assert_eq!(refused, expected);
+    executor.spin_some();
+    assert_eq!(Arc::strong_count(&held), 3);
+    drop(waits);
+    assert_eq!(Arc::strong_count(&held), 2, "the first is gone");
+    turnstile.open(1);
+    executor.spin_some();
+    assert_eq!(Arc::strong_count(&held), 1, "the second has run to its end");
+    // Room again.
+    let mut done = node.spawn(async { "here" }).unwrap();
+    executor.spin_some();
+    assert_eq!(done.take(), Some("here"));
+    // One that waits for ever ends with its node.
+    let third = held.clone();
+    let for_ever = node.spawn(async move {
+        let _third = third;
+        pending::<()>().await;
+    });
+    for_ever.unwrap().detach();
+    executor.spin_some();
+    assert_eq!(Arc::strong_count(&held), 2);
+    drop((executor, done, node));
+    assert_eq!(Arc::strong_count(&held), 1);
+}
+
+#[test]
+fn a_future_of_this_thread_is_waited_for_and_gives_its_value() {
+    let context = context();
+    let node = context.node("n").unwrap();
+    let executor = SingleThreadedExecutor::new(&context);
+    executor.add_node(&node).unwrap();
+    let inner = node.spawn(async { 20 }).unwrap();
+    let clock = node.clone();
+    // Not Send: it stays here.
+    let own = std::rc::Rc::new(1);
+    let whole = async {
+        clock.sleep(SOON).await;
+        inner.await.unwrap() + *own
+    };
+    assert_eq!(executor.spin_until_complete(whole, PATIENCE), Some(21));
+    assert_eq!(executor.spin_until_complete(pending::<()>(), SOON), None);
+}
+
+#[test]
+fn a_panic_in_a_future_ends_what_the_policy_says() {
+    let context = context();
+    let (bad, good) = (context.node("bad").unwrap(), context.node("good").unwrap());
+    let executor = SingleThreadedExecutor::with_panic_policy(&context, PanicPolicy::Callback);
+    executor.add_node(&bad).unwrap();
+    executor.add_node(&good).unwrap();
+    let calls = Arc::new(AtomicUsize::new(0));
+    let subscribe = |node: &Node, panics: bool| {
+        let (calls, clock) = (calls.clone(), node.clone());
+        node.create_subscription_async("t", 10, move |_: Sample<UInt64>| {
+            calls.fetch_add(1, Ordering::Relaxed);
+            let sleep = clock.sleep(SOON);
+            async move {
+                sleep.await;
+                assert!(!panics, "as it must");
+            }
+        })
+    };
+    let _both = (subscribe(&bad, true), subscribe(&good, false));
+    let handle = bad.spawn(async { panic!("as it must") }).unwrap();
+    let publisher: Publisher<UInt64> = good.create_publisher("t", 10).unwrap();
+    (0..4).for_each(|n| publish(&publisher, n));
+    let all = || calls.load(Ordering::Relaxed) >= 5;
+    executor.spin_until(all, PATIENCE);
+    executor.spin_until(|| false, 5 * SOON);
+    // Four of the good one, one of the other.
+    assert_eq!(calls.load(Ordering::Relaxed), 5);
+    assert!(handle.is_done());
+    let outcome: Option<Option<()>> = executor.spin_until_complete(handle, PATIENCE);
+    assert_eq!(outcome, Some(None));
+
+    let strict = SingleThreadedExecutor::with_panic_policy(&context, PanicPolicy::Node);
+    strict.add_node(&bad).unwrap();
+    bad.spawn(async { panic!("as it must") }).unwrap().detach();
+    strict.spin_some();
+    assert!(!strict.remove_node(&bad), "it has left by itself");
+}
+
+#[test]
+fn a_future_moves_with_its_node_and_is_polled_again_when_it_wakes_itself() {
+    let context = context();
+    let node = context.node("n").unwrap();
+    let (first, second) = (
+        SingleThreadedExecutor::new(&context),
+        SingleThreadedExecutor::new(&context),
+    );
+    first.add_node(&node).unwrap();
+    let turnstile = Turnstile::default();
+    let gate = turnstile.clone();
+    let yields = async move {
+        for _ in 0..3 {
+            let mut yielded = false;
+            poll_fn(|context| {
+                context.waker().wake_by_ref();
+                match std::mem::replace(&mut yielded, true) {
+                    true => Poll::Ready(()),
+                    false => Poll::Pending,
+                }
+            })
+            .await;
+        }
+        gate.pass().await;
+    };
+    let task = node.spawn(yields).unwrap();
+    first.spin_all(PATIENCE);
+    second.add_node(&node).unwrap();
+    turnstile.open(1);
+    first.spin_some();
+    assert!(!task.is_done());
+    second.spin_some();
+    assert!(task.is_done());
+}
+
+#[test]
+fn a_future_that_spins_its_own_executor_inside_a_poll_loses_no_wake() {
+    let context = context();
+    let node = context.node("n").unwrap();
+    let (inner, turnstile) = (node.clone(), Turnstile::default());
+    let gate = turnstile.clone();
+    let task = node
+        .spawn(async move {
+            let mut pass = Box::pin(gate.pass());
+            poll_fn(move |context| {
+                let poll = pass.as_mut().poll(context);
+                if poll.is_pending() {
+                    // The wake comes while the poll goes on, and its task runs in
+                    // the nested spin.
+                    gate.open(1);
+                    inner.spin_once(Duration::ZERO);
+                }
+                poll
+            })
+            .await;
+        })
+        .unwrap();
+    let executor = SingleThreadedExecutor::new(&context);
+    executor.add_node(&node).unwrap();
+    executor.spin_all(PATIENCE);
+    assert!(task.is_done());
+}
