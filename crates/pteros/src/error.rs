@@ -81,6 +81,15 @@ pub enum NodeError {
     /// The context has been shut down.
     #[error("node \"{0}\": the context is shut down; create a new one")]
     ShutDown(String),
+    /// A part of it that is made with it cannot be made.
+    #[error("node \"{node}\": {source}")]
+    Part {
+        /// The node.
+        node: String,
+        /// Why.
+        #[source]
+        source: Box<CreateError>,
+    },
 }
 
 /// Why there is no publisher, subscription or timer.

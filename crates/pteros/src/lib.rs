@@ -36,6 +36,7 @@ pub mod executor;
 mod graph;
 mod guard;
 mod instance;
+mod lifecycle;
 mod loan;
 pub mod log;
 mod node;
@@ -87,6 +88,10 @@ pub use graph::{
 };
 pub use guard::{GuardCondition, GuardConditionOptions, TriggerHandle};
 pub use instance::{Change, InstanceEnd};
+pub use lifecycle::{
+    CallbackReturn, Later, LaterAnswer, LifecycleCallbacks, LifecycleNode, LifecyclePublisher,
+    LifecycleState, LifecycleTransition, TransitionError,
+};
 pub use loan::Loan;
 pub use node::{Node, NodeOptions};
 pub use pteros_rmw::instance::{InstanceInfo, InstanceState, KeyHash, ViewState};
@@ -114,6 +119,11 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/copies.md")]
 struct Copies;
+
+/// The example of docs/lifecycle.md compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/lifecycle.md")]
+struct Lifecycle;
 
 /// What a program usually needs.
 pub mod prelude {

@@ -5,12 +5,12 @@ use std::fmt::{Debug, Write};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use pteros::SubscriptionOptions;
 use pteros::interfaces::std_msgs::msg::{Int8, String as Text};
 use pteros::msg::dynamic::DynamicType;
 use pteros::msg::library::InterfaceLibrary;
 use pteros::msg::schema::InterfaceKind;
 use pteros::prelude::*;
+use pteros::{LifecycleNode, SubscriptionOptions};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber, span};
 
@@ -125,4 +125,19 @@ fn what_does_not_fit_is_told_once_per_pair_on_each_end() {
     told(&a, "\"/talker\"", 2);
     let _own_twin = b.node("listener").unwrap();
     told(&b, "\"/listener\"", 1);
+
+    // A managed publisher that is not heard, once between two activations.
+    let node = LifecycleNode::new(&a, NodeOptions::new("arm"), ()).unwrap();
+    let publisher = node.create_publisher::<Text>("moved", 1).unwrap();
+    let speak = || (0..3).for_each(|_| publisher.publish(&Text::default()).unwrap());
+    speak();
+    assert!(told(&a, "\"/moved\"", 1).contains("not active"));
+    node.configure().unwrap();
+    speak();
+    node.activate().unwrap();
+    speak();
+    told(&a, "\"/moved\"", 1);
+    node.deactivate().unwrap();
+    speak();
+    told(&a, "\"/moved\"", 2);
 }

@@ -21,6 +21,7 @@ pub use crew::ExecutorHandle;
 pub use isolated::IsolatedExecutor;
 pub use multi::MultiThreadedExecutor;
 pub use panic::PanicPolicy;
+pub(crate) use panic::text as panic_text;
 pub use single::SingleThreadedExecutor;
 
 use crate::timer::TimerHeap;

@@ -17,10 +17,10 @@ pub enum PanicPolicy {
     Process,
 }
 
-pub(super) type Payload = Box<dyn Any + Send>;
+pub(crate) type Payload = Box<dyn Any + Send>;
 
 /// What a panic says.
-pub(super) fn text(payload: &Payload) -> &str {
+pub(crate) fn text(payload: &Payload) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("(no text)")
