@@ -3,6 +3,7 @@
 use crate::completion::Completion;
 use crate::demo::Demo;
 use crate::interface::InterfaceVerb;
+use crate::lifecycle::LifecycleVerb;
 use crate::node::NodeVerb;
 use crate::service::ServiceVerb;
 use crate::shared::Shared;
@@ -77,6 +78,9 @@ pub enum Noun {
     /// List and call services
     #[command(subcommand, arg_required_else_help = true)]
     Service(ServiceVerb),
+    /// Look at and change the states of managed nodes
+    #[command(subcommand, arg_required_else_help = true)]
+    Lifecycle(LifecycleVerb),
     /// Show message, service and action types
     #[command(subcommand, arg_required_else_help = true)]
     Interface(InterfaceVerb),
@@ -95,6 +99,7 @@ impl Noun {
             Self::Topic(verb) => verb.run(shared),
             Self::Node(verb) => verb.run(shared),
             Self::Service(verb) => verb.run(shared),
+            Self::Lifecycle(verb) => verb.run(shared),
             Self::Interface(verb) => verb.run(shared),
             Self::Store(verb) => verb.run(shared),
             Self::Completion(verb) => verb.run(shared),

@@ -17,6 +17,7 @@ mod console;
 mod dds_flags;
 mod demo;
 mod interface;
+mod lifecycle;
 mod log_line;
 mod node;
 mod outcome;
@@ -68,7 +69,9 @@ fn main() -> ExitCode {
     match log_line::install(&shared).and_then(|()| command_line.noun.run(&shared)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if reader_left(&error) => ExitCode::SUCCESS,
-        Err(error) if error.is::<outcome::Unmatched>() => ExitCode::from(FAILED),
+        Err(error) if error.is::<outcome::Unmatched>() || error.is::<outcome::Failed>() => {
+            ExitCode::from(FAILED)
+        }
         Err(error) if error.is::<outcome::Interrupted>() => ExitCode::from(INTERRUPTED),
         Err(error) => report(console.json, &error, FAILED),
     }

@@ -14,6 +14,18 @@ impl fmt::Display for Unmatched {
 
 impl std::error::Error for Unmatched {}
 
+/// Something was not done, and that was said.
+#[derive(Debug)]
+pub struct Failed;
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not everything was done")
+    }
+}
+
+impl std::error::Error for Failed {}
+
 /// Ctrl-C ended something that should have ended by itself.
 #[derive(Debug)]
 pub struct Interrupted;

@@ -3,6 +3,8 @@
 mod info;
 mod list;
 
+pub use list::node_names;
+
 use crate::shared::Shared;
 use anyhow::Result;
 use clap::Subcommand;

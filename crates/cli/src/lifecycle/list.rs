@@ -1,0 +1,61 @@
+//! `pteros lifecycle list`.
+
+use super::known::{managed_node, transitions};
+use crate::session::{DiscoveryFlags, Session};
+use crate::shared::Shared;
+use crate::values::positive_seconds;
+use anyhow::Result;
+use clap::Args;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Arguments of `lifecycle list`.
+#[derive(Debug, Args)]
+pub struct List {
+    #[command(flatten)]
+    discovery: DiscoveryFlags,
+    /// Consider hidden nodes as well
+    #[arg(long)]
+    include_hidden_nodes: bool,
+    /// Show all transitions that there are, not only those from the present state
+    #[arg(short = 'a', long)]
+    all: bool,
+    /// Give up when the node does not answer for longer
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = positive_seconds)]
+    timeout: Duration,
+    /// Full name of the node (e.g. /talker)
+    node_name: String,
+}
+
+impl List {
+    /// Prints transitions with their start and goal.
+    pub fn run(self, shared: &Shared) -> Result<()> {
+        let session = Session::open(shared, None)?;
+        let graph = session.discover(&self.discovery);
+        let node = managed_node(&session, &graph, &self.node_name, self.include_hidden_nodes)?;
+        let found = transitions(&session, &node, self.all, self.timeout)?;
+        let console = shared.console;
+        if console.json {
+            let state = |state: &pteros::interfaces::lifecycle_msgs::msg::State| json!({ "id": state.id, "label": state.label });
+            let rows = found.iter().map(|row| {
+                json!({
+                    "id": row.transition.id,
+                    "label": row.transition.label,
+                    "start": state(&row.start_state),
+                    "goal": state(&row.goal_state),
+                })
+            });
+            return Ok(console.json(&rows.collect::<Value>())?);
+        }
+        for row in found {
+            console.line(format!(
+                "- {} [{}]\n\tStart: {}\n\tGoal: {}",
+                row.transition.label,
+                row.transition.id,
+                row.start_state.label,
+                row.goal_state.label
+            ))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,128 @@
+//! `pteros lifecycle`: managed nodes in this process, the command in others.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "nodes at work while the command runs are a thread"
+)]
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use pteros::config::DiscoveryRange;
+use pteros::prelude::*;
+use pteros::{CallbackReturn, LifecycleCallbacks, LifecycleNode, LifecycleState};
+use support::Domain;
+
+/// Cannot be activated.
+struct Lame;
+
+impl LifecycleCallbacks for Lame {
+    fn on_activate(&mut self, _: &LifecycleNode, _: LifecycleState) -> CallbackReturn {
+        CallbackReturn::Failure
+    }
+}
+
+/// Two managed nodes and one that is none, until it is dropped.
+struct Robot {
+    stop: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Robot {
+    fn new(domain: &Domain) -> Self {
+        let context = Context::with_options(ContextOptions {
+            domain_id: Some(domain.id()),
+            discovery_range: Some(DiscoveryRange::Localhost),
+            ..ContextOptions::default()
+        });
+        let context = context.unwrap();
+        let named = |name: &str| NodeOptions::new(name);
+        let arm = LifecycleNode::new(&context, named("arm"), ()).unwrap();
+        let leg = LifecycleNode::new(&context, named("_leg"), Lame).unwrap();
+        let plain = context.node("plain").unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let thread = std::thread::spawn(move || {
+            let executor = SingleThreadedExecutor::new(&context);
+            for node in [&arm, &leg, &plain] as [&Node; 3] {
+                executor.add_node(node).unwrap();
+            }
+            let done = || stopped.load(Ordering::Relaxed);
+            while !executor.spin_until(done, Duration::from_millis(50)) {}
+        });
+        Self {
+            stop,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Robot {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[test]
+fn managed_nodes_are_listed_looked_at_and_changed_as_in_ros2() {
+    let domain = Domain::new();
+    let _robot = Robot::new(&domain);
+    let nodes = domain.run_until("lifecycle nodes", |a| !a.out.is_empty());
+    assert_eq!(nodes.ok(), "/arm\n");
+    assert_eq!(domain.run("lifecycle nodes -a").ok(), "/_leg\n/arm\n");
+    assert_eq!(domain.run("lifecycle nodes -a -c").ok(), "2\n");
+
+    assert_eq!(domain.run("lifecycle get /arm").ok(), "unconfigured [1]\n");
+    assert_eq!(
+        domain.run("lifecycle list arm").ok(),
+        "- configure [1]\n\tStart: unconfigured\n\tGoal: configuring\n\
+         - shutdown [5]\n\tStart: unconfigured\n\tGoal: shuttingdown\n"
+    );
+    let all = domain.run("lifecycle list /arm -a --json").json();
+    assert_eq!(all.as_array().unwrap().len(), 25);
+    assert_eq!(all[24]["label"], "transition_error");
+    assert_eq!(all[24]["goal"]["label"], "finalized");
+
+    let done = "Transitioning successful\n";
+    assert_eq!(domain.run("lifecycle set /arm configure").ok(), done);
+    assert_eq!(domain.run("lifecycle set /arm 3").ok(), done);
+    assert_eq!(
+        domain.run("lifecycle get --include-hidden-nodes").ok(),
+        "/_leg: unconfigured [1]\n/arm: active [3]\n"
+    );
+    let one = domain.run("lifecycle get /arm --json").json();
+    assert_eq!(one["state"]["label"], "active");
+}
+
+#[test]
+fn what_cannot_be_done_says_why() {
+    let domain = Domain::new();
+    let _robot = Robot::new(&domain);
+    let nodes = domain.run_until("lifecycle nodes", |a| !a.out.is_empty());
+    nodes.ok();
+    let unknown = domain.run("lifecycle get /arn").failed(1);
+    assert!(unknown.contains("Node not found"), "{unknown}");
+    assert!(unknown.contains("did you mean /arm?"), "{unknown}");
+    let plain = domain.run("lifecycle list plain").failed(1);
+    assert!(plain.contains("not a managed node"), "{plain}");
+    let hidden = domain.run("lifecycle get _leg").failed(1);
+    assert!(hidden.contains("--include-hidden-nodes"), "{hidden}");
+    let illegal = domain.run("lifecycle set /arm activate").failed(1);
+    assert!(
+        illegal.contains("available ones are:\n- configure [1]\n- shutdown [5]"),
+        "{illegal}"
+    );
+    let leg = "lifecycle set --include-hidden-nodes /_leg";
+    domain.run(&format!("{leg} configure")).ok();
+    let failed = domain.run(&format!("{leg} activate")).failed(1);
+    assert!(
+        failed.contains("Transitioning failed: /_leg is inactive [2]"),
+        "{failed}"
+    );
+}
