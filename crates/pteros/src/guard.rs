@@ -13,6 +13,7 @@ use pteros_rmw::ready::{Slot, Task};
 use crate::callback_group::{CallbackGroup, GroupCore, group_for};
 use crate::executor::Home;
 use crate::node::{Attach, Node, NodeCore};
+use crate::wait_set;
 
 /// What [`Node::create_guard_condition_with`] can be told.
 #[derive(Clone, Debug, Default)]
@@ -195,6 +196,23 @@ impl Task for GuardCore {
 
     fn describe(&self) -> String {
         format!("guard condition of node \"{}\"", self.node.path())
+    }
+}
+
+impl wait_set::Entity for GuardCondition {
+    fn member(&self) -> Arc<dyn wait_set::Member> {
+        self.core.clone()
+    }
+}
+
+impl wait_set::Member for GuardCore {
+    fn node_core(&self) -> &Arc<NodeCore> {
+        &self.node
+    }
+
+    fn rearm(&self) -> bool {
+        self.signal.slot.taken();
+        self.signal.pending.load(Ordering::Acquire)
     }
 }
 

@@ -53,6 +53,7 @@ mod subscription_group;
 mod task;
 mod timer;
 mod view;
+mod wait_set;
 
 pub use pteros_interfaces as interfaces;
 pub use pteros_msg as msg;
@@ -81,7 +82,7 @@ pub use dynamic::DynamicPublisher;
 pub use error::{ContextError, CreateError, NodeError};
 pub use executor::{
     ExecutorError, ExecutorHandle, IsolatedExecutor, MultiThreadedExecutor, PanicPolicy,
-    SingleThreadedExecutor,
+    PolledExecutor, SingleThreadedExecutor,
 };
 pub use graph::{
     EndpointInfo, EndpointKind, Graph, NodeInfo, PairReport, TopicInfo, TypeNotTold, Verdict,
@@ -109,6 +110,7 @@ pub use subscription_group::{Access, GroupChange, SubscriptionGroup};
 pub use task::{Next, Sleep, SpawnError, TaskHandle};
 pub use timer::{Timer, TimerOptions};
 pub use view::{InPlace, View};
+pub use wait_set::{WaitKey, WaitSet, WaitSetError, Waitable};
 
 /// The README's program compiles.
 #[cfg(doctest)]

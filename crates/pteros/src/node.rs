@@ -126,6 +126,8 @@ struct Place {
     /// before get it back.
     homes: Vec<Arc<Home>>,
     parts: Vec<Weak<dyn Attach>>,
+    /// Parts in wait sets, by their addresses.
+    apart: Vec<(usize, Arc<Home>)>,
 }
 
 impl NodeCore {
@@ -173,6 +175,24 @@ impl NodeCore {
         group.homes.lock().retain(|h| !Arc::ptr_eq(h, home));
         let _parts = place.attach();
         drop(place);
+    }
+
+    /// Moves one of its parts to a wait set. False if it is in one.
+    pub(crate) fn set_apart(&self, address: usize, part: &dyn Attach, home: &Arc<Home>) -> bool {
+        let mut place = self.place.lock();
+        if place.apart.iter().any(|(apart, _)| *apart == address) {
+            return false;
+        }
+        place.apart.push((address, home.clone()));
+        place.attach_one(part);
+        true
+    }
+
+    /// Takes one of its parts from a wait set.
+    pub(crate) fn end_apart(&self, address: usize, part: &dyn Attach) {
+        let mut place = self.place.lock();
+        place.apart.retain(|(apart, _)| *apart != address);
+        place.attach_one(part);
     }
 
     /// `/namespace/name`.
@@ -232,6 +252,11 @@ impl Place {
     }
 
     fn attach_one(&self, part: &dyn Attach) {
+        let address = std::ptr::from_ref(part).cast::<()>().addr();
+        let apart = self.apart.iter().find(|(apart, _)| *apart == address);
+        if let Some((_, home)) = apart {
+            return part.attach(Some(home));
+        }
         let of_group = part.callback_group().homes.lock().last().cloned();
         part.attach(of_group.as_ref().or(self.homes.last()));
     }

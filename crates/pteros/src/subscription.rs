@@ -32,6 +32,7 @@ use crate::sample::{Sample, SampleInfo};
 use crate::set_qos::{GroupPolicies, InForce, SetQosError};
 use crate::subscription_group::{GroupCore, Member};
 use crate::task::{Lanes, UserFuture, Watch};
+use crate::wait_set;
 
 /// What is called for each message and each end of an instance. A view's may
 /// find that the message is not of its type.
@@ -429,12 +430,20 @@ impl<T: 'static> SubscriptionCore<T> {
         };
         let queue = &self.own_queue;
         let mut taken = None;
+        // For as long as this thread waits, also if others wait for it elsewhere.
+        let slot = &self.endpoint.slot;
+        if self.callback.is_none() {
+            slot.attach(Some(queue.clone()), || false);
+        }
         core.drive_until(queue, until, || {
-            self.endpoint.slot.taken();
+            slot.taken();
             while queue.pop().is_some() {}
             taken = self.take();
             taken.is_some()
         });
+        if self.callback.is_none() {
+            self.settle();
+        }
         taken
     }
 
@@ -442,7 +451,8 @@ impl<T: 'static> SubscriptionCore<T> {
     pub(crate) fn settle(&self) {
         // Held, so that the last word is the newest.
         let watch = self.watch.lock();
-        let home = watch.home.as_ref().filter(|_| watch.count > 0);
+        let home = watch.home.as_ref();
+        let home = home.filter(|home| watch.count > 0 || home.is_wait_set);
         let queue = home.map_or(&self.own_queue, |home| &home.queue).clone();
         let slot = &self.endpoint.slot;
         slot.attach(Some(queue), || self.endpoint.has_samples());
@@ -533,6 +543,23 @@ impl<T: Send + 'static> Member for SubscriptionCore<T> {
         if let (Some(mut callback), Some(change)) = (callback, self.decode(item)) {
             self.note_unreadable(callback(change));
         }
+    }
+}
+
+impl<T: Send + 'static> wait_set::Entity for Subscription<T> {
+    fn member(&self) -> Arc<dyn wait_set::Member> {
+        self.core.clone()
+    }
+}
+
+impl<T: Send + 'static> wait_set::Member for SubscriptionCore<T> {
+    fn node_core(&self) -> &Arc<NodeCore> {
+        &self.node
+    }
+
+    fn rearm(&self) -> bool {
+        self.endpoint.slot.taken();
+        self.endpoint.has_samples()
     }
 }
 

@@ -16,6 +16,7 @@ use pteros_rmw::rtps::time::Instant;
 use crate::callback_group::{CallbackGroup, GroupCore};
 use crate::executor::Home;
 use crate::node::{Attach, NodeCore};
+use crate::wait_set;
 
 /// What [`Node::create_timer_with`](crate::Node::create_timer_with) can be told.
 #[derive(Clone, Debug)]
@@ -193,6 +194,24 @@ impl TimerCore {
             callback();
         }
         (!self.cancelled.load(Ordering::Acquire)).then(|| self.due())
+    }
+}
+
+impl wait_set::Entity for Timer {
+    fn member(&self) -> Arc<dyn wait_set::Member> {
+        self.core.clone()
+    }
+}
+
+impl wait_set::Member for TimerCore {
+    fn node_core(&self) -> &Arc<NodeCore> {
+        &self.node
+    }
+
+    /// One whose tick was not run is due still, and in no heap.
+    fn rearm(&self) -> bool {
+        let now = self.node.core().env.now();
+        !self.cancelled.load(Ordering::Acquire) && self.due() <= now
     }
 }
 

@@ -278,11 +278,11 @@ impl Core {
     }
 
     /// Whether nothing waits in a link: from here on peers wake us.
-    fn links_rest(&self) -> bool {
+    pub(crate) fn links_rest(&self) -> bool {
         self.linking.get().is_none_or(|links| links.before_sleep())
     }
 
-    fn wake_links(&self) {
+    pub(crate) fn wake_links(&self) {
         if let Some(links) = self.linking.get() {
             links.awake();
             if links.is_due() {

@@ -23,6 +23,7 @@ pub mod env;
 pub mod error;
 pub mod event;
 pub mod flow;
+pub mod foreign;
 pub mod gate;
 pub mod graph;
 mod helper;

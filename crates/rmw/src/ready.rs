@@ -51,6 +51,7 @@ enum Rest {
     Awake,
     InSockets,
     OnCondvar,
+    Elsewhere,
 }
 
 struct State {
@@ -66,7 +67,12 @@ pub struct ReadyQueue {
     state: Mutex<State>,
     condvar: Condvar,
     wake_sockets: Box<dyn Fn() + Send + Sync>,
+    /// Wakes an owner that sleeps in a loop of its own.
+    ring: Mutex<Option<Ring>>,
 }
+
+/// Wakes a foreign loop.
+type Ring = Arc<dyn Fn() + Send + Sync>;
 
 impl ReadyQueue {
     /// An empty queue whose owner, when it sleeps in its sockets, is woken by
@@ -80,6 +86,7 @@ impl ReadyQueue {
             }),
             condvar: Condvar::new(),
             wake_sockets: Box::new(wake_sockets),
+            ring: Mutex::default(),
         }
     }
 
@@ -138,7 +145,24 @@ impl ReadyQueue {
                 drop(state);
                 self.condvar.notify_one();
             }
+            Rest::Elsewhere => {
+                drop(state);
+                let ring = self.ring.lock().clone();
+                if let Some(ring) = ring {
+                    ring();
+                }
+            }
         }
+    }
+
+    /// What wakes the owner when it sleeps in a loop of its own.
+    pub(crate) fn ring(&self, ring: Ring) {
+        *self.ring.lock() = Some(ring);
+    }
+
+    /// As [`Self::may_sleep_in_sockets`], in a loop of its own.
+    pub(crate) fn may_sleep_elsewhere(&self) -> bool {
+        self.may_sleep(Rest::Elsewhere)
     }
 
     /// Forgets nudges that came before now: the owner is about to look anyway.
@@ -149,11 +173,15 @@ impl ReadyQueue {
     /// Announces that the owner is about to sleep in its sockets. False when
     /// there is work already: then it must not.
     pub(crate) fn may_sleep_in_sockets(&self) -> bool {
+        self.may_sleep(Rest::InSockets)
+    }
+
+    fn may_sleep(&self, rest: Rest) -> bool {
         let mut state = self.state.lock();
         if !state.tasks.is_empty() || std::mem::take(&mut state.nudged) {
             return false;
         }
-        state.rest = Rest::InSockets;
+        state.rest = rest;
         true
     }
 

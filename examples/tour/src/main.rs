@@ -3,6 +3,7 @@
 //! `cargo run -p tour -- talker`, `cargo run -p tour -- listener` …
 
 mod dynamic_types;
+mod event_loop;
 mod graph_watch;
 mod in_place;
 mod intra_process;
@@ -22,7 +23,7 @@ type Example = (
     &'static str,
 );
 
-const EXAMPLES: [Example; 9] = [
+const EXAMPLES: [Example; 10] = [
     ("talker", talker::main, "publishes a greeting each second"),
     ("listener", listener::main, "prints what the talker says"),
     ("timer", timer::main, "a timer, cancelled after three ticks"),
@@ -40,6 +41,11 @@ const EXAMPLES: [Example; 9] = [
         "dynamic_types",
         dynamic_types::main,
         "a type known at run time",
+    ),
+    (
+        "event_loop",
+        event_loop::main,
+        "a guest in a poll loop of your own",
     ),
     (
         "graph_watch",

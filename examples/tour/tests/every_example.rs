@@ -5,7 +5,7 @@
     reason = "starts programs and waits for their lines"
 )]
 
-use std::io::{BufRead, BufReader, Lines};
+use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// Domains of this file, one per test, away from those of other tests.
@@ -23,6 +23,7 @@ impl Program {
             .env("ROS_DOMAIN_ID", domain.to_string())
             .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
             .env_remove("ROS_STATIC_PEERS")
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .expect("the example starts");
@@ -128,6 +129,19 @@ fn within_a_process_nothing_is_copied() {
 fn an_image_is_written_and_read_where_it_lies() {
     let promises = ["mono8: brightest 1, by ", "brightest 3, by "];
     run("in_place", DOMAIN + 6, &promises);
+}
+
+#[test]
+fn a_loop_of_ones_own_serves_a_node_and_the_keyboard() {
+    let mut program = Program::start("event_loop", DOMAIN + 7);
+    program.expect("tick");
+    let mut keyboard = program.child.stdin.take().expect("it is piped");
+    writeln!(keyboard, "typed by hand").expect("it reads");
+    program.expect("heard: typed by hand");
+    // The end of what is typed is not the program's.
+    drop(keyboard);
+    program.expect("tick");
+    program.interrupt();
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod crew;
 mod isolated;
 mod multi;
 mod panic;
+mod polled;
 mod single;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ pub use isolated::IsolatedExecutor;
 pub use multi::MultiThreadedExecutor;
 pub use panic::PanicPolicy;
 pub(crate) use panic::text as panic_text;
+pub use polled::PolledExecutor;
 pub use single::SingleThreadedExecutor;
 
 use crate::timer::TimerHeap;
@@ -30,6 +32,8 @@ use crate::timer::TimerHeap;
 pub(crate) struct Home {
     pub(crate) queue: Arc<ReadyQueue>,
     pub(crate) timers: TimerHeap,
+    /// Of a wait set: it hears of subscriptions that are polled as well.
+    pub(crate) is_wait_set: bool,
 }
 
 impl Home {
@@ -37,6 +41,15 @@ impl Home {
         Arc::new(Self {
             queue: core.ready_queue(),
             timers: TimerHeap::new(),
+            is_wait_set: false,
+        })
+    }
+
+    pub(crate) fn of_wait_set(core: &Arc<Core>) -> Arc<Self> {
+        Arc::new(Self {
+            queue: core.ready_queue(),
+            timers: TimerHeap::new(),
+            is_wait_set: true,
         })
     }
 }

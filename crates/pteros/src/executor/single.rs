@@ -17,7 +17,7 @@ use pteros_rmw::rtps::time::Instant;
 
 use super::crew::Crew;
 use super::panic::{PanicPolicy, Payload};
-use super::{ExecutorError, ExecutorHandle};
+use super::{ExecutorError, ExecutorHandle, Home};
 use crate::callback_group::CallbackGroup;
 use crate::context::Context;
 use crate::node::Node;
@@ -71,6 +71,10 @@ impl SingleThreadedExecutor {
         ExecutorHandle {
             crew: self.crew.clone(),
         }
+    }
+
+    pub(super) fn parts(&self) -> (&Arc<Core>, &Arc<Home>) {
+        (self.crew.context.core(), &self.crew.home)
     }
 
     /// As [`ExecutorHandle::add_node`].

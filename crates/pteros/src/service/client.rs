@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Poll, Waker};
 use std::time::Duration;
@@ -29,6 +30,7 @@ use crate::payload_memory::PayloadMemory;
 use crate::publisher::Borrowed;
 use crate::sample::{Sample, SampleInfo};
 use crate::subscription::{Decoded, Decoder, typed_decoder};
+use crate::wait_set;
 
 /// Calls a service. Cheap to clone, thread-safe; the service is left when the
 /// last clone and the last of its calls is gone.
@@ -234,6 +236,8 @@ pub(crate) struct ClientCore<R: 'static> {
     /// The bed of the one thread that waits for everybody's answers.
     bed: Mutex<Arc<ReadyQueue>>,
     place: Mutex<Place>,
+    /// A wait set is to hear of each answer.
+    is_watched: AtomicBool,
     on_event: Arc<EventTask>,
     callback_group: Arc<GroupCore>,
 }
@@ -285,6 +289,7 @@ impl<R: Send + Sync + 'static> ClientCore<R> {
                 due_slot: Slot::default(),
                 bed,
                 place: Mutex::default(),
+                is_watched: AtomicBool::new(false),
                 runtime,
             }
         });
@@ -449,6 +454,9 @@ impl<R: 'static> ClientCore<R> {
                 }
                 // It may be another thread that waits.
                 self.node.core().wake_waiters();
+                if self.is_watched.load(Ordering::Acquire) {
+                    self.due_slot.ready();
+                }
             }
             Some(Waiting::Callback(callback)) => {
                 drop(calls);
@@ -538,9 +546,33 @@ impl<R: Send + Sync + 'static> Task for ClientCore<R> {
     }
 }
 
+impl<S: ServiceType> wait_set::Entity for Client<S> {
+    fn member(&self) -> Arc<dyn wait_set::Member> {
+        self.core.clone()
+    }
+}
+
+impl<R: Send + Sync + 'static> wait_set::Member for ClientCore<R> {
+    fn node_core(&self) -> &Arc<NodeCore> {
+        &self.node
+    }
+
+    /// Answers that came, and those that nobody has taken yet.
+    fn rearm(&self) -> bool {
+        self.runtime.replies.slot.taken();
+        self.due_slot.taken();
+        let is_done = |call: &Waiting<R>| matches!(call, Waiting::Done(_));
+        self.runtime.replies.has_samples()
+            || !self.due.lock().is_empty()
+            || self.calls.lock().values().any(is_done)
+    }
+}
+
 impl<R: Send + Sync + 'static> Attach for ClientCore<R> {
     fn attach(&self, home: Option<&Arc<Home>>) {
         self.place.lock().home = home.cloned();
+        let is_watched = home.is_some_and(|home| home.is_wait_set);
+        self.is_watched.store(is_watched, Ordering::Release);
         self.attach_replies();
         let queue = home.map(|home| home.queue.clone());
         self.due_slot.attach(queue, || !self.due.lock().is_empty());

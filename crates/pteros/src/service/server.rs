@@ -24,6 +24,7 @@ use crate::payload_memory::PayloadMemory;
 use crate::sample::{Sample, SampleInfo};
 use crate::subscription::{Decoded, Decoder, typed_decoder};
 use crate::task::Lanes;
+use crate::wait_set;
 
 /// Serves a service: its callback runs in the node's executor, one request at a
 /// time. Thread-safe; clones share it, and it ends when the last one is dropped.
@@ -57,6 +58,19 @@ impl<S: ServiceType> Service<S> {
     /// The service's fully qualified name, after remapping.
     pub fn service_name(&self) -> &str {
         &self.core.service
+    }
+
+    /// Takes the oldest request that waits. Never blocks and looks at no socket:
+    /// for services that are polled
+    /// ([`Node::create_polled_service`](crate::Node::create_polled_service)); with
+    /// a callback there is usually nothing to take.
+    pub fn take_request(&self) -> Option<ServiceCall<S::Request, S::Response>> {
+        let (id, request) = self.core.request()?;
+        Some(ServiceCall {
+            request,
+            id,
+            server: self.core.clone(),
+        })
     }
 
     /// Clients that are there now: their requests reach us and our answers reach
@@ -184,6 +198,19 @@ impl Node {
         self.serve(service, options, Handler::Defer(Box::new(take), None))
     }
 
+    /// A service without a callback: requests wait for
+    /// [`Service::take_request`].
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn create_polled_service<S: ServiceType>(
+        &self,
+        service: &str,
+        options: ServiceOptions,
+    ) -> Result<Service<S>, CreateError> {
+        self.serve(service, options, Handler::Polled)
+    }
+
     pub(crate) fn serve<S: ServiceType>(
         &self,
         service: &str,
@@ -232,6 +259,8 @@ impl Node {
 
 /// What is done with requests.
 pub(crate) enum Handler<Q: 'static, R: 'static> {
+    /// They are taken by whoever asks for them.
+    Polled,
     /// Answered at once.
     Answer(Box<dyn FnMut(Sample<Q>) -> R + Send>),
     /// Answered when the callback likes; by its futures, if it has some.
@@ -268,7 +297,7 @@ impl<Q: Send + 'static, R: Send + 'static> ServerCore<Q, R> {
     ) -> Arc<Self> {
         let lanes = match &handler {
             Handler::Defer(_, lanes) => lanes.clone(),
-            Handler::Answer(_) => None,
+            Handler::Polled | Handler::Answer(_) => None,
         };
         if let Some(lanes) = &lanes {
             let requests = runtime.requests.clone();
@@ -367,8 +396,12 @@ impl<Q: Send + 'static, R: Send + 'static> Task for ServerCore<Q, R> {
         let Some(mut handler) = self.handler.try_lock() else {
             return;
         };
+        if matches!(*handler, Handler::Polled) {
+            return;
+        }
         if let (Some((id, request)), Some(server)) = (self.request(), self.me.upgrade()) {
             match &mut *handler {
+                Handler::Polled => {}
                 Handler::Answer(answer) => {
                     let response = answer(request);
                     self.respond_or_warn(&id, response);
@@ -397,6 +430,23 @@ impl<Q: Send + 'static, R: Send + 'static> Task for ServerCore<Q, R> {
     fn describe(&self) -> String {
         let node = self.node.path();
         format!("service \"{}\" of node \"{node}\"", self.service)
+    }
+}
+
+impl<S: ServiceType> wait_set::Entity for Service<S> {
+    fn member(&self) -> Arc<dyn wait_set::Member> {
+        self.core.clone()
+    }
+}
+
+impl<Q: Send + 'static, R: Send + 'static> wait_set::Member for ServerCore<Q, R> {
+    fn node_core(&self) -> &Arc<NodeCore> {
+        &self.node
+    }
+
+    fn rearm(&self) -> bool {
+        self.runtime.requests.slot.taken();
+        self.runtime.requests.has_samples()
     }
 }
 
