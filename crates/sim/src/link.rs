@@ -279,6 +279,7 @@ impl Network {
                 self.traffic.lost += 1;
                 if !to.is_loopback() {
                     *self.astray.entry((place, *to)).or_default() += bytes.len() as u64;
+                    self.describe_astray(now, place, to, &bytes);
                 }
             }
         }
@@ -405,6 +406,14 @@ impl Network {
     pub fn has_mail(&self, number: usize) -> bool {
         let socket = &self.sockets[number];
         !socket.inbox.is_empty() || socket.shared.has_mail()
+    }
+
+    fn describe_astray(&mut self, now: u64, place: usize, to: &Locator, bytes: &[u8]) {
+        if self.trace.is_readable() {
+            let content = crate::describe::datagram(bytes);
+            self.trace
+                .line(now, format_args!("  astray p{place} -> {to}: {content}"));
+        }
     }
 
     fn describe(&mut self, now: u64, what: &str, from: Locator, to: usize, bytes: &[u8]) {

@@ -59,6 +59,20 @@ fn a_cut_in_one_direction_brings_nothing_twice_464() {
     assert_all_sound(464..465);
 }
 
+/// A coherent set with a hole was dropped before what its publisher had written
+/// earlier had come, which then counted as too late.
+#[test]
+fn a_dropped_set_makes_nothing_late_4359() {
+    assert_all_sound(4359..4360);
+}
+
+/// A stranger whose lease never ends is asked for acknowledgements for ever, by
+/// the writer of the graph too, which was taken for traffic without reason.
+#[test]
+fn a_stranger_that_stays_excuses_what_it_is_asked_6050() {
+    assert_all_sound(6050..6051);
+}
+
 /// A process that came back with the GUID of the one that died (same host, same
 /// process id) was taken for it, and its numbers for old ones. Where the dead
 /// had said just as much as its successor, one peer in a hundred still cannot

@@ -314,9 +314,17 @@ impl Merge {
 
     fn judge(&self, now: Instant, place: i64, unit: &Unit) -> Verdict {
         if unit.is_set {
-            return self.judge_set(now, unit);
+            return self.judge_set(now, place, unit);
         }
-        // Without order a sample waits only for the sets before it.
+        match self.awaits_earlier(now, place, unit) {
+            true => Verdict::Wait,
+            false => Verdict::Release,
+        }
+    }
+
+    /// In ordered access: whether some writer may still come with what belongs
+    /// before a unit. Without order a unit waits only for the sets before it.
+    fn awaits_earlier(&self, now: Instant, place: i64, unit: &Unit) -> bool {
         let before = place.saturating_sub(1);
         let must_wait = self.ordered
             && before > self.through.max(self.floor)
@@ -325,26 +333,19 @@ impl Merge {
         let (waited, waited_long) = (waited(ORDER_PATIENCE), waited(WRITER_PATIENCE));
         let is_awaited = |tells| if tells { !waited_long } else { !waited };
         let is_behind = |p: &Progress| p.passed < before && is_awaited(p.tells);
-        match must_wait && self.ways.values().any(is_behind) {
-            true => Verdict::Wait,
-            false => Verdict::Release,
-        }
+        must_wait && self.ways.values().any(is_behind)
     }
 
-    fn judge_set(&self, now: Instant, unit: &Unit) -> Verdict {
-        if unit.spoiled && !fault!("lost-part-of-a-set-overlooked") {
-            return Verdict::Drop;
+    fn judge_set(&self, now: Instant, place: i64, unit: &Unit) -> Verdict {
+        if self.is_broken(unit) {
+            // Nobody will see it; what was written before it shall not be taken
+            // for late because of it.
+            return match self.awaits_earlier(now, place, unit) {
+                true => Verdict::Wait,
+                false => Verdict::Drop,
+            };
         }
-        let mut all = true;
-        for (way, progress) in &self.ways {
-            if unit.ended.contains(way) {
-                continue;
-            }
-            if unit.end.is_some_and(|end| progress.passed >= end) {
-                return Verdict::Drop;
-            }
-            all = false;
-        }
+        let all = self.ways.keys().all(|way| unit.ended.contains(way));
         if !all && now >= unit.since.after(WRITER_PATIENCE) {
             return Verdict::Drop;
         }
@@ -355,11 +356,20 @@ impl Merge {
         }
     }
 
+    /// Whether a set has a hole, or some writer is past it without having ended
+    /// its part.
+    fn is_broken(&self, unit: &Unit) -> bool {
+        let is_past = |p: &Progress| unit.end.is_some_and(|end| p.passed >= end);
+        let mut ways = self.ways.iter();
+        unit.spoiled && !fault!("lost-part-of-a-set-overlooked")
+            || ways.any(|(way, progress)| is_past(progress) && !unit.ended.contains(way))
+    }
+
     /// When patience with the first unit ends, or ends next.
     pub fn wakes_at(&self) -> Option<Instant> {
         let (place, unit) = self.units.first_key_value().filter(|_| self.is_open)?;
         let before = place.saturating_sub(1);
-        let patience = match unit.is_set {
+        let patience = match unit.is_set && !self.is_broken(unit) {
             true if self.ways.keys().all(|way| unit.ended.contains(way)) => DISCOVERY_PATIENCE,
             true => WRITER_PATIENCE,
             false => {

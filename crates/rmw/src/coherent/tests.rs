@@ -59,10 +59,15 @@ impl Scene {
     /// Writers of one publisher in its order, each of which tells where it is or
     /// does not.
     fn ordered(writers: &[(u8, bool)]) -> Self {
+        Self::in_order(writers, false)
+    }
+
+    /// The same, with sets if `coherent`.
+    fn in_order(writers: &[(u8, bool)], coherent: bool) -> Self {
         let mut scene = Self::new(GROUP, &[]);
         scene.assembly = Assembly::new(Presentation {
             access_scope: GROUP,
-            coherent: false,
+            coherent,
             ordered: true,
         });
         scene.assembly.put_reader(0, 4);
@@ -302,6 +307,38 @@ fn a_set_waits_a_while_for_a_writer_that_says_nothing_and_is_dropped_then() {
     scene.end(1, 3, (3, 4));
     scene.end(2, 4, (3, 4));
     assert_eq!(scene.seen, [[(2, 3)]]);
+}
+
+/// Seed 4359 of the simulator: a set with a hole was dropped at once, and what
+/// was written before it and came after counted as late.
+#[test]
+fn a_set_that_nobody_will_see_makes_nothing_late_that_was_written_before_it() {
+    let mut scene = Scene::in_order(&[(1, true), (2, true)], true);
+    scene.sample(1, 2, 1, (2, 3));
+    scene.end(1, 3, (2, 4));
+    scene.loose(2, 1, 1);
+    scene.end(2, 2, (2, 4));
+    scene.loose(2, 3, 5);
+    assert_eq!(scene.seen, [[(2, 1)], [(2, 3)]]);
+    let expected = Losses {
+        sets: 1,
+        samples: 1,
+        late: 0,
+    };
+    assert_eq!(scene.losses(), expected);
+}
+
+/// As long as any sample waits for others: then the dropped set is over, too.
+#[test]
+fn a_set_that_nobody_will_see_waits_for_no_silent_writer_for_ever() {
+    let mut scene = Scene::in_order(&[(1, true), (2, true)], true);
+    scene.sample(1, 2, 1, (2, 3));
+    scene.end(1, 3, (2, 4));
+    let wakes_at = scene.assembly.wakes_at().unwrap();
+    assert_eq!(wakes_at, scene.now.after(Duration::from_secs(5)));
+    scene.wake(wakes_at);
+    assert_eq!(scene.losses().sets, 1);
+    assert_eq!(scene.assembly.wakes_at(), None);
 }
 
 #[test]
