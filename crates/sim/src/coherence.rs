@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use pteros_rmw::EndpointSpec;
 use pteros_rmw::publisher_group::PublisherGroup;
-use pteros_rtps::qos::{Durability, Presentation};
+use pteros_rtps::qos::{Durability, History, Presentation, Reliability};
 use pteros_rtps::time::Duration;
 
 use crate::cast::{Cast, Home, ReaderRole, WriterRole, is_lossless, is_reliable};
@@ -62,6 +62,16 @@ impl World {
         if !is_writer && script.random.u8(0..4) > 0 {
             spec.qos.presentation = drawn(&mut script.random, 2);
         }
+        if self.plan.ordered && script.random.u8(0..4) > 0 {
+            let qos = &mut spec.qos;
+            qos.reliability = Reliability::Reliable;
+            qos.history = History::KeepAll;
+            qos.lifespan = Duration::INFINITE;
+            if !is_writer {
+                qos.durability = Durability::Volatile;
+                qos.presentation = drawn(&mut script.random, 0);
+            }
+        }
         spec
     }
 
@@ -76,7 +86,8 @@ impl World {
             self.end_set(group);
             return known;
         }
-        let presentation = drawn(&mut self.script.lock().random, 1);
+        let less = u8::from(!self.plan.ordered);
+        let presentation = drawn(&mut self.script.lock().random, less);
         let core = self.core(home.place)?;
         let engine = core.create_publisher_group(presentation);
         let mut cast = self.cast.lock();

@@ -360,6 +360,11 @@ impl Network {
         self.link_faults > 0 && self.random.u32(0..10_000) < self.link_faults
     }
 
+    /// One of two.
+    pub fn coin(&mut self) -> bool {
+        self.random.bool()
+    }
+
     /// Moves the next datagram into its inbox; returns the socket.
     pub fn arrive(&mut self, now: u64) -> Option<usize> {
         let Reverse(flight) = self.in_flight.pop()?;

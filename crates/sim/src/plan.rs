@@ -212,6 +212,9 @@ pub struct Plan {
     pub paced: bool,
     /// Writers of a process are presented as one whole and write coherent sets.
     pub coherent: bool,
+    /// Their sets are of the group and in its order, nothing of them may be lost,
+    /// and nobody is unheard for long.
+    pub ordered: bool,
 }
 
 const MILLI: u64 = 1_000_000;
@@ -248,6 +251,7 @@ impl Plan {
             filtered: false,
             paced: false,
             coherent: false,
+            ordered: false,
         };
         plan.add_later(&mut random.clone().fork());
         plan.add_policies(random.clone().u64(..));
@@ -289,6 +293,7 @@ impl Plan {
             filtered: false,
             paced: false,
             coherent: false,
+            ordered: false,
         }
     }
 
@@ -338,6 +343,11 @@ impl Plan {
             // Several writers of a process shall meet the same readers.
             self.topics = 1;
         }
+        self.ordered = self.coherent && random.u32(0..3) == 0;
+        if self.ordered {
+            let quiet = [Fault::Cut, Fault::Mtu, Fault::Deaf];
+            self.faults.retain(|fault| !quiet.contains(fault));
+        }
     }
 
     /// By when after healing readers that nobody lost have everything: three
@@ -351,6 +361,17 @@ impl Plan {
         };
         let backlog = self.fault_span / self.period.max(1);
         1_500 * MILLI + 200 * MILLI * (backlog * refusals).div_ceil(10_000)
+    }
+
+    /// Longer than anything is under way or waits to be read.
+    pub fn under_way_max(&self) -> u64 {
+        let spans = [
+            (Fault::Reorder, 1_050 * MILLI),
+            (Fault::Clog, 2_250 * MILLI),
+            (Fault::Pause, 300 * MILLI),
+        ];
+        let spans = spans.iter().filter(|(fault, _)| self.has(*fault));
+        200 * MILLI + spans.map(|(_, span)| span).sum::<u64>()
     }
 
     /// Whether somebody may not be heard for seconds.

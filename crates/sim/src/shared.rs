@@ -131,7 +131,13 @@ impl Network {
             return Err(Refused::Full);
         }
         if self.link_fault() {
-            self.end_link(now, number, link, Reason::Closed, true);
+            // Closed, and asked for again, or given up by one who found nonsense
+            // in it, and by some never asked for again.
+            let ours = match self.coin() {
+                true => Reason::Closed,
+                false => Reason::Nonsense("the simulator said so"),
+            };
+            self.end_link(now, number, link, (Some(ours), Reason::Closed));
             return Err(Refused::Down);
         }
         if let Some(entry) = self.linked(number, link) {
@@ -162,16 +168,28 @@ impl Network {
         Some(sent)
     }
 
-    /// Ends one link; both sides are told, or the other alone.
-    fn end_link(&mut self, now: u64, number: usize, link: u32, reason: Reason, both: bool) {
+    /// Ends one link; the other side is told, and this one if there is a reason
+    /// for it.
+    fn end_link(
+        &mut self,
+        now: u64,
+        number: usize,
+        link: u32,
+        (ours, theirs): (Option<Reason>, Reason),
+    ) {
         let Some((other, other_link, _)) = self.sockets[number].shared.links.remove(&link) else {
             return;
         };
         self.sockets[other].shared.links.remove(&other_link);
-        let sides = [(number, link, other), (other, other_link, number)];
-        for (at, link, peer) in sides.into_iter().skip(usize::from(!both)) {
+        let sides = [
+            (number, link, other, ours),
+            (other, other_link, number, Some(theirs)),
+        ];
+        for (at, link, peer, reason) in sides {
             let peer = self.sockets[peer].shared.name;
-            self.tell(now, at, LinkEvent::Down { peer, link, reason });
+            if let Some(reason) = reason {
+                self.tell(now, at, LinkEvent::Down { peer, link, reason });
+            }
         }
     }
 
@@ -179,7 +197,7 @@ impl Network {
     pub fn end_links(&mut self, now: u64, number: usize) {
         let links: Vec<u32> = self.sockets[number].shared.links.keys().copied().collect();
         for link in links {
-            self.end_link(now, number, link, Reason::Ended, false);
+            self.end_link(now, number, link, (None, Reason::Ended));
         }
         let side = &mut self.sockets[number].shared;
         side.waiting.clear();
@@ -230,7 +248,7 @@ impl Links for SimLinks {
                 |(other, ..): &(usize, u32, usize)| network.sockets[*other].shared.name == peer.0;
             let link = links.iter().find(|(_, entry)| to_peer(entry));
             if let Some(link) = link.map(|(link, _)| *link) {
-                network.end_link(now, self.number, link, Reason::Closed, false);
+                network.end_link(now, self.number, link, (None, Reason::Closed));
             }
         });
     }
