@@ -12,7 +12,9 @@ use clap::Args;
 use pteros::args::{Arguments, resolve_name};
 use pteros::names::{NameKind, validate_dds_topic};
 use pteros::qos::QosProfile;
-use pteros::{Context, ContextOptions, Graph, Node, SingleThreadedExecutor, TopicInfo};
+use pteros::{
+    Context, ContextOptions, Graph, Node, NodeOptions, SingleThreadedExecutor, TopicInfo,
+};
 use std::time::{Duration, Instant};
 
 /// Flags of every verb that asks the graph.
@@ -67,7 +69,11 @@ impl Session {
         })?;
         let context = Context::with_options(options).context("joining the graph")?;
         let hidden = format!("_pteros_cli_{}", std::process::id());
-        let node = context.node(node_name.unwrap_or(&hidden))?;
+        // As the nodes of ros2's command: others need not know its parameters.
+        let node = NodeOptions::new(node_name.unwrap_or(&hidden))
+            .start_parameter_services(false)
+            .start_parameter_event_publisher(false);
+        let node = context.node_with(node)?;
         let executor = SingleThreadedExecutor::new(&context);
         executor.add_node(&node)?;
         Ok(Self {

@@ -65,9 +65,12 @@ fn services_are_listed_found_and_described() {
     let domain = Domain::new();
     let _adder = Adder::new(&domain);
     let list = domain.run_until("service list -t", |a| !a.out.is_empty());
-    let line = "/add_two_ints [example_interfaces/srv/AddTwoInts]\n";
-    assert_eq!(list.ok(), line);
-    assert_eq!(domain.run("service list -c").ok(), "1\n");
+    let list = list.ok();
+    let own = "/add_two_ints [example_interfaces/srv/AddTwoInts]\n";
+    assert!(list.starts_with(own), "{list}");
+    let parameters = "\n/adder/get_parameters [rcl_interfaces/srv/GetParameters]\n";
+    assert!(list.contains(parameters), "{list}");
+    assert_eq!(domain.run("service list -c").ok(), "7\n");
     let ty = domain.run("service type /add_two_ints").ok();
     assert_eq!(ty, "example_interfaces/srv/AddTwoInts\n");
     let found = domain

@@ -13,6 +13,7 @@
 //! - [`dynamic`]: messages whose type is known at run time only; YAML, JSON, CSV
 //! - [`typeobject`]: types as other DDS vendors' tools see them
 //! - [`filter`]: which messages a reader wants, in DDS's SQL
+//! - `yaml`: text that people write, as a tree that knows its places
 //!
 //! `no_std` with `alloc`. The feature `std` adds what reads text and folders.
 
@@ -65,6 +66,8 @@ pub mod plain;
 pub mod schema;
 pub mod typeobject;
 pub mod view;
+#[cfg(feature = "std")]
+pub mod yaml;
 
 pub use cdr::{Representation, from_payload, to_payload};
 pub use describe::Extensibility;

@@ -2,7 +2,7 @@
 //!
 //! [`Arguments::parse`] is a pure function from words to settings; remap rules
 //! are applied by [`resolve_name`] and [`node_identity`], the enclave by
-//! [`Context`](crate::Context), log levels by whoever installs a subscriber
+//! [`Context`](crate::Context), parameters by [`crate::parameter`], log levels by whoever installs a subscriber
 //! ([`crate::log`]). The rest is read, so that a launch file's words are
 //! understood, and [`Arguments::without_effect`] names it. Grammar: rcl
 //! `arguments.h`, design articles 141 (static remapping) and "ROS command line
@@ -27,7 +27,6 @@ pub struct Arguments {
     /// `-r`, `--remap`: rules; the first that matches wins.
     pub remaps: Vec<RemapRule>,
     /// `-p`, `--param`: single parameters; later ones override earlier ones.
-    /// Nodes keep none yet.
     pub parameters: Vec<ParameterSetting>,
     /// `--params-file`: YAML files, applied before `parameters`.
     pub parameter_files: Vec<PathBuf>,
@@ -141,13 +140,11 @@ impl Arguments {
         )
     }
 
-    /// The flags among these that nothing acts upon: parameters, and log
-    /// settings other than levels and the console. A context warns of them.
+    /// The flags among these that nothing acts upon: log settings other than
+    /// levels and the console. A context warns of them.
     pub fn without_effect(&self) -> Vec<&'static str> {
         let log = &self.log;
         let flags = [
-            (!self.parameters.is_empty(), "-p"),
-            (!self.parameter_files.is_empty(), "--params-file"),
             (log.config_file.is_some(), "--log-config-file"),
             (log.file_name.is_some(), "--log-file-name"),
             (log.rosout == Some(true), "--enable-rosout-logs"),

@@ -23,6 +23,7 @@ use crate::args::Arguments;
 use crate::error::{ContextError, NodeError};
 use crate::graph::Graph;
 use crate::node::{Node, NodeOptions};
+use crate::parameter::ParameterFile;
 
 /// How a context is set up. Every unset field takes its value from the
 /// environment if `use_environment` is true, else its default.
@@ -154,6 +155,8 @@ pub struct Context {
 pub(crate) struct Inner {
     pub(crate) core: Arc<Core>,
     pub(crate) arguments: Arguments,
+    /// What those say about parameters.
+    pub(crate) parameters: ParameterFile,
 }
 
 impl Drop for Inner {
@@ -201,6 +204,7 @@ impl Context {
                 "--ros-args: {flag} has no effect: Pteros does not act upon it; leave it out"
             );
         }
+        let parameters = ParameterFile::of_arguments(&options.arguments)?;
         let core_options = core_options(&options, config)?;
         thread_settings(&options).apply()?;
         let core = Core::open(env, core_options)?;
@@ -208,6 +212,7 @@ impl Context {
             inner: Arc::new(Inner {
                 core,
                 arguments: options.arguments,
+                parameters,
             }),
         })
     }

@@ -13,6 +13,7 @@ use pteros_rmw::thread::ThreadError;
 use thiserror::Error;
 
 use crate::args::ArgumentsError;
+use crate::parameter::{ParameterError, ParameterFileError};
 
 /// Why there is no context.
 #[derive(Debug, Error)]
@@ -20,6 +21,9 @@ pub enum ContextError {
     /// Something after `--ros-args` is wrong.
     #[error(transparent)]
     Arguments(#[from] ArgumentsError),
+    /// A parameter after `--ros-args`, or in a file named there, is wrong.
+    #[error(transparent)]
+    Parameters(#[from] ParameterFileError),
     /// An environment variable is wrong.
     #[error(transparent)]
     Environment(#[from] ConfigError),
@@ -78,6 +82,15 @@ pub enum NodeError {
     /// Its name or namespace is wrong, after remapping.
     #[error(transparent)]
     Name(#[from] NameError),
+    /// A parameter of the node's own arguments is wrong.
+    #[error(transparent)]
+    ParameterArguments(#[from] ParameterFileError),
+    /// A parameter that every node has cannot begin with the value it is given.
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
+    /// Its parameters cannot be served.
+    #[error("the node's parameter services: {0}")]
+    ParameterServices(#[from] CreateError),
     /// The context has been shut down.
     #[error("node \"{0}\": the context is shut down; create a new one")]
     ShutDown(String),

@@ -40,6 +40,7 @@ mod lifecycle;
 mod loan;
 pub mod log;
 mod node;
+pub mod parameter;
 mod payload;
 mod payload_memory;
 mod publisher;
@@ -126,6 +127,11 @@ struct Copies;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/lifecycle.md")]
 struct Lifecycle;
+
+/// The example of docs/parameters.md compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/parameters.md")]
+struct Parameters;
 
 /// What a program usually needs.
 pub mod prelude {

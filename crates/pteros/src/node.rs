@@ -28,6 +28,7 @@ use crate::dynamic::{DynamicPublisher, dynamic_decoder, dynamic_key_decoder, raw
 use crate::error::{CreateError, NodeError};
 use crate::event::EventTask;
 use crate::executor::{Home, SingleThreadedExecutor};
+use crate::parameter::{NodeParameterOptions, ParameterFile, ParameterServices, ParameterStore};
 use crate::payload_memory::PayloadMemory;
 use crate::publisher::{Publisher, PublisherOptions, RawPublisher};
 use crate::qos::QosProfile;
@@ -48,6 +49,7 @@ pub struct NodeOptions {
     arguments: Arguments,
     use_global_arguments: bool,
     tasks_max: usize,
+    pub(crate) parameters: NodeParameterOptions,
 }
 
 /// Spawned futures of one node, unless told otherwise: far more than a node
@@ -63,6 +65,7 @@ impl NodeOptions {
             arguments: Arguments::default(),
             use_global_arguments: true,
             tasks_max: TASKS_MAX,
+            parameters: NodeParameterOptions::default(),
         }
     }
 
@@ -96,6 +99,8 @@ impl NodeOptions {
 #[derive(Clone)]
 pub struct Node {
     core: Arc<NodeCore>,
+    /// Not of the core, which endpoints keep.
+    _parameter_services: Arc<ParameterServices>,
 }
 
 /// Something that works in a node's executor.
@@ -114,6 +119,7 @@ pub(crate) struct NodeCore {
     arguments: Arguments,
     use_global_arguments: bool,
     pub(crate) key: NodeKey,
+    pub(crate) parameters: Arc<ParameterStore>,
     /// Of the callbacks that were made without one.
     pub(crate) own_group: Arc<GroupCore>,
     pub(crate) spawned: Spawned,
@@ -278,8 +284,15 @@ impl Node {
             sources.push(&context.inner.arguments);
         }
         let (name, namespace) = node_identity(&sources, &options.name, &options.namespace)?;
+        let own = ParameterFile::of_arguments(&options.arguments)?;
+        let said = match options.use_global_arguments {
+            true => vec![&context.inner.parameters, &own],
+            false => vec![&own],
+        };
+        let parameters = options.parameters;
+        let store = parameters.store(node_path(&namespace, &name), &said);
         let key = context.core().add_node(&name, &namespace);
-        Ok(Self {
+        let mut node = Self {
             core: Arc::new(NodeCore {
                 context: context.clone(),
                 name,
@@ -287,11 +300,17 @@ impl Node {
                 arguments: options.arguments,
                 use_global_arguments: options.use_global_arguments,
                 key,
+                parameters: store,
                 own_group: GroupCore::new(CallbackGroupKind::MutuallyExclusive, key),
                 spawned: Spawned::new(options.tasks_max),
                 place: Mutex::default(),
             }),
-        })
+            _parameter_services: Arc::default(),
+        };
+        let services = ParameterServices::start(&node, parameters.services, parameters.events)?;
+        node._parameter_services = Arc::new(services);
+        node.core.parameters.declare_overrides()?;
+        Ok(node)
     }
 
     pub(crate) fn core(&self) -> &Arc<NodeCore> {

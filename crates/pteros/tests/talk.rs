@@ -146,7 +146,7 @@ fn the_graph_knows_nodes_topics_and_who_left() {
     assert_eq!(info.type_hash, Some(Text::TYPE_HASH));
     assert_eq!(info.node_name.as_deref(), Some("talker"));
     drop(publisher);
-    assert!(graph.wait_until(PATIENCE, || graph.topics().is_empty()));
+    assert!(graph.wait_until(PATIENCE, || graph.publishers("/robot1/chatter").is_empty()));
     drop(node);
     assert!(graph.wait_until(PATIENCE, || names().is_empty()));
     drop(a);

@@ -11,8 +11,8 @@ use super::message::DynamicMessage;
 use super::path::{field_at, join, unknown_field};
 use super::types::{DynamicField, DynamicType, Element, Shape};
 use super::value::{Value, check_length, expected_text};
-use super::yaml_tree::{Node, read_tree};
 use crate::message::WString;
+use crate::yaml::{Content, Node, YamlError};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -22,7 +22,7 @@ impl DynamicMessage {
     pub fn from_yaml(ty: &DynamicType, text: &str) -> Result<Self, ValueError> {
         let mut reader = Reader { stamps: None };
         let mut message = Self::new(ty);
-        reader.message(&mut message, &read_tree(text)?, "")?;
+        reader.message(&mut message, &read(text)?, "")?;
         Ok(message)
     }
 
@@ -39,7 +39,7 @@ impl DynamicMessage {
             stamps: Some(Vec::new()),
         };
         let mut message = Self::new(ty);
-        reader.message(&mut message, &read_tree(text)?, "")?;
+        reader.message(&mut message, &read(text)?, "")?;
         Ok((message, reader.stamps.unwrap_or_default()))
     }
 
@@ -47,7 +47,7 @@ impl DynamicMessage {
     pub fn set_yaml(&mut self, path: &str, text: &str) -> Result<(), ValueError> {
         let field = field_at(self.ty(), path)?;
         let mut reader = Reader { stamps: None };
-        let value = reader.value(&field, &read_tree(text)?, path)?;
+        let value = reader.value(&field, &read(text)?, path)?;
         self.set(path, value)
     }
 }
@@ -73,8 +73,8 @@ impl Reader {
         path: &str,
     ) -> Result<(), ValueError> {
         let ty = message.ty().clone();
-        let entries = match node {
-            Node::Mapping(entries) => entries,
+        let entries = match &node.content {
+            Content::Mapping(entries) => entries,
             _ if node.is_null() || self.is_stamp(&ty, node, path) => return Ok(()),
             _ => {
                 return Err(wrong_type(
@@ -84,12 +84,13 @@ impl Reader {
                 ));
             }
         };
-        for (at, (name, node)) in entries.iter().enumerate() {
+        for (at, entry) in entries.iter().enumerate() {
+            let (name, node) = (&entry.key, &entry.value);
             let Some((index, field)) = ty.field(name) else {
                 return Err(unknown_field(&ty, path, name));
             };
             let path = join(path, name);
-            if entries.iter().take(at).any(|(earlier, _)| earlier == name) {
+            if entries.iter().take(at).any(|earlier| earlier.key == *name) {
                 return Err(ValueError {
                     path,
                     problem: ValueProblem::Duplicate,
@@ -108,7 +109,7 @@ impl Reader {
 
     /// Whether the node asks for a time to be filled in; notes its path.
     fn is_stamp(&mut self, ty: &DynamicType, node: &Node, path: &str) -> bool {
-        let (Some(stamps), Node::Scalar { text, .. }) = (&mut self.stamps, node) else {
+        let (Some(stamps), Content::Scalar { text, .. }) = (&mut self.stamps, &node.content) else {
             return false;
         };
         match (ty.name(), text.as_str()) {
@@ -129,8 +130,8 @@ impl Reader {
         if field.shape == Shape::Single {
             return self.one(element, node, path);
         }
-        let items = match node {
-            Node::List(items) => items,
+        let items = match &node.content {
+            Content::List(items) => items,
             _ if node.is_null() => return Ok(field.default_value()),
             _ => return Err(wrong_type(expected_text(element, field.shape), node, path)),
         };
@@ -149,8 +150,8 @@ impl Reader {
             self.message(&mut message, node, path)?;
             return Ok(Value::Message(message));
         }
-        let value = match node {
-            Node::Scalar { text, quoted } => read_scalar(element, text, *quoted),
+        let value = match &node.content {
+            Content::Scalar { text, quoted } => read_scalar(element, text, *quoted),
             _ => None,
         };
         let value =
@@ -158,6 +159,17 @@ impl Reader {
         value.check_strings(element, path)?;
         Ok(value)
     }
+}
+
+fn read(text: &str) -> Result<Node, ValueError> {
+    Node::read(text).map_err(|YamlError { place, message }| ValueError {
+        path: String::new(),
+        problem: ValueProblem::Syntax {
+            line: place.line,
+            column: place.column,
+            message,
+        },
+    })
 }
 
 /// A scalar as its field's type; `None` when it is none.

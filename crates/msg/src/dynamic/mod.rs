@@ -23,8 +23,6 @@ mod types;
 mod value;
 mod yaml;
 mod yaml_scalar;
-#[cfg(feature = "std")]
-mod yaml_tree;
 
 pub use error::{ValueError, ValueProblem};
 pub use message::DynamicMessage;

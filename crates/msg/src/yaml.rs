@@ -1,0 +1,224 @@
+//! YAML text as a small tree that knows its places, with limits: what messages,
+//! parameters and settings are read from.
+//!
+//! One document of mappings, lists and scalars. Scalars stay text, since who reads
+//! them knows what they should be. Anchors and aliases are refused rather than
+//! expanded, so a short text cannot become a large tree.
+
+use crate::cdr::DEPTH_MAX;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+use saphyr_parser::{Event, Parser, ScalarStyle, Span};
+
+/// One YAML value, and where it begins.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// What it is.
+    pub content: Content,
+    /// Its tag, in full: `tag:yaml.org,2002:str` for `!!str`.
+    pub tag: Option<String>,
+    /// The place of its first character.
+    pub place: Place,
+}
+
+/// A line and a column, both counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Place {
+    /// The line.
+    pub line: usize,
+    /// The column, in characters.
+    pub column: usize,
+}
+
+/// What a value is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// A text, quoted (or a block) or plain.
+    Scalar {
+        /// Without the quotes, escapes resolved.
+        text: String,
+        /// Whether it is text whatever it looks like.
+        quoted: bool,
+    },
+    /// A list.
+    List(Vec<Node>),
+    /// A mapping, in its order; keys may come twice.
+    Mapping(Vec<Entry>),
+}
+
+/// One line of a mapping.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// The key, a scalar's text.
+    pub key: String,
+    /// Where the key begins.
+    pub place: Place,
+    /// The value.
+    pub value: Node,
+}
+
+/// Text that is no YAML, or more of it than is read here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct YamlError {
+    /// Where.
+    pub place: Place,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for YamlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Place { line, column } = self.place;
+        write!(f, "line {line}, column {column}: {}", self.message)
+    }
+}
+
+impl core::error::Error for YamlError {}
+
+impl Node {
+    /// An unquoted nothing: `~`, `null` or empty.
+    pub fn is_null(&self) -> bool {
+        match &self.content {
+            Content::Scalar { text, quoted } => {
+                !quoted && matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL")
+            }
+            _ => false,
+        }
+    }
+
+    /// What it is, for error messages.
+    pub fn found_text(&self) -> String {
+        match &self.content {
+            Content::Scalar { text, quoted: true } => format!("the string {text:?}"),
+            Content::Scalar { text, .. } if text.is_empty() => "nothing".into(),
+            Content::Scalar { text, .. } => text.clone(),
+            Content::List(items) => format!("a list of {}", items.len()),
+            Content::Mapping(_) => "a mapping".into(),
+        }
+    }
+
+    /// Reads the only document of `text`; an empty text is an empty scalar.
+    ///
+    /// # Errors
+    /// What is no YAML, aliases, a second document, keys that are no scalars, and
+    /// nesting deeper than twice that of messages.
+    pub fn read(text: &str) -> Result<Self, YamlError> {
+        let mut builder = Builder::default();
+        for event in Parser::new_from_str(text) {
+            let (event, span) = event.map_err(|error| YamlError {
+                place: Place {
+                    line: error.marker().line(),
+                    column: error.marker().col().saturating_add(1),
+                },
+                message: error.info().to_string(),
+            })?;
+            builder.handle(event, &span)?;
+        }
+        Ok(builder.root.unwrap_or(Self {
+            content: Content::Scalar {
+                text: String::new(),
+                quoted: false,
+            },
+            tag: None,
+            place: Place { line: 1, column: 1 },
+        }))
+    }
+}
+
+#[derive(Default)]
+struct Builder {
+    root: Option<Node>,
+    open: Vec<Open>,
+}
+
+struct Open {
+    content: OpenContent,
+    tag: Option<String>,
+    place: Place,
+}
+
+enum OpenContent {
+    List(Vec<Node>),
+    Mapping {
+        entries: Vec<Entry>,
+        key: Option<(String, Place)>,
+    },
+}
+
+impl Builder {
+    fn handle(&mut self, event: Event<'_>, span: &Span) -> Result<(), YamlError> {
+        let place = Place {
+            line: span.start.line(),
+            column: span.start.col().saturating_add(1),
+        };
+        let handled = match event {
+            Event::Scalar(text, style, _, tag) => self.add(Node {
+                content: Content::Scalar {
+                    text: text.into_owned(),
+                    quoted: style != ScalarStyle::Plain,
+                },
+                tag: tag.map(|tag| format!("{}{}", tag.handle, tag.suffix)),
+                place,
+            }),
+            Event::SequenceStart(_, tag) => self.push(Open {
+                content: OpenContent::List(Vec::new()),
+                tag: tag.map(|tag| format!("{}{}", tag.handle, tag.suffix)),
+                place,
+            }),
+            Event::MappingStart(_, tag) => self.push(Open {
+                content: OpenContent::Mapping {
+                    entries: Vec::new(),
+                    key: None,
+                },
+                tag: tag.map(|tag| format!("{}{}", tag.handle, tag.suffix)),
+                place,
+            }),
+            Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
+                Some(open) => self.add(Node {
+                    content: match open.content {
+                        OpenContent::List(items) => Content::List(items),
+                        OpenContent::Mapping { entries, .. } => Content::Mapping(entries),
+                    },
+                    tag: open.tag,
+                    place: open.place,
+                }),
+                None => Err("an end without a start"),
+            },
+            Event::Alias(_) => Err("aliases (*name) are not supported; repeat the value"),
+            Event::DocumentStart(_) if self.root.is_some() => {
+                Err("a second document; give one only")
+            }
+            _ => Ok(()),
+        };
+        handled.map_err(|message| YamlError {
+            place,
+            message: message.to_owned(),
+        })
+    }
+
+    fn push(&mut self, open: Open) -> Result<(), &'static str> {
+        if self.open.len() >= usize::from(DEPTH_MAX).saturating_mul(2) {
+            return Err("nested deeper than any message");
+        }
+        self.open.push(open);
+        Ok(())
+    }
+
+    fn add(&mut self, node: Node) -> Result<(), &'static str> {
+        match self.open.last_mut().map(|open| &mut open.content) {
+            None => self.root = Some(node),
+            Some(OpenContent::List(items)) => items.push(node),
+            Some(OpenContent::Mapping { entries, key }) => match (key.take(), node) {
+                (Some((key, place)), value) => entries.push(Entry { key, place, value }),
+                (None, node) => match node.content {
+                    Content::Scalar { text, .. } => *key = Some((text, node.place)),
+                    _ => return Err("a key must be a name"),
+                },
+            },
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,281 @@
+//! Parameter values from YAML, typed as libyaml and rcl's parser type them.
+//!
+//! A plain scalar is a truth value (`yes`, `On`, `n` …), else an integer in C's
+//! notation (`0777` is octal, `0x1F` hexadecimal), else a double (`.inf`, `1e3`), else
+//! text; quoted, or with the tag `!!str`, it is text. The tags `!!bool`, `!!int` and
+//! `!!float` demand a type. Source: rcl_yaml_param_parser, `parse.c`.
+
+use pteros_msg::yaml::{Content, Node};
+
+use super::value::{ParameterType, ParameterValue};
+
+/// What is wrong with a value, and what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Wrong {
+    pub(super) what: String,
+    pub(super) way_out: &'static str,
+}
+
+fn wrong<T>(what: impl Into<String>, way_out: &'static str) -> Result<T, Wrong> {
+    let what = what.into();
+    Err(Wrong { what, way_out })
+}
+
+impl ParameterValue {
+    /// Reads a value as `-p` and `pteros param set` take it: YAML in one line, typed
+    /// as ROS 2 types it. What is no YAML is an error.
+    ///
+    /// ```
+    /// use pteros::parameter::ParameterValue;
+    ///
+    /// assert_eq!(ParameterValue::from_yaml("yes"), Ok(ParameterValue::Bool(true)));
+    /// assert_eq!(ParameterValue::from_yaml("0777"), Ok(ParameterValue::Integer(511)));
+    /// assert_eq!(ParameterValue::from_yaml("[1.5, 2.0]"), Ok(vec![1.5, 2.0].into()));
+    /// assert_eq!(ParameterValue::from_yaml("'5'"), Ok("5".into()));
+    /// assert!(ParameterValue::from_yaml("[1, two]").is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// What is wrong with it, and what to write instead.
+    pub fn from_yaml(text: &str) -> Result<Self, String> {
+        let node = Node::read(text).map_err(|error| format!("{text:?} is no YAML: {error}"))?;
+        value(&node).map_err(|wrong| format!("{}; {}", wrong.what, wrong.way_out))
+    }
+}
+
+/// The value that a node of YAML stands for.
+pub(super) fn value(node: &Node) -> Result<ParameterValue, Wrong> {
+    let tag = node.tag.as_deref().and_then(|tag| tag.strip_prefix(CORE));
+    match &node.content {
+        Content::Scalar { text, quoted } => scalar(text, *quoted, tag),
+        Content::List(items) => list(items),
+        Content::Mapping(_) => wrong(
+            "a mapping is no value",
+            "write a scalar or a list; groups of parameters go into files",
+        ),
+    }
+}
+
+/// The namespace of YAML's own tags.
+const CORE: &str = "tag:yaml.org,2002:";
+
+fn scalar(text: &str, quoted: bool, tag: Option<&str>) -> Result<ParameterValue, Wrong> {
+    let demanded = |value: Option<ParameterValue>| match value {
+        Some(value) => Ok(value),
+        None => wrong(
+            format!("{text:?} is not what its tag !!{} says", tag.unwrap_or("")),
+            "write a value of that type, or leave the tag out",
+        ),
+    };
+    match tag {
+        Some("str") => return Ok(ParameterValue::String(text.into())),
+        Some("bool") => return demanded(bool_of(text).map(ParameterValue::Bool)),
+        Some("int") => return demanded(integer_of(text).map(ParameterValue::Integer)),
+        Some("float") => return demanded(double_of(text).map(ParameterValue::Double)),
+        _ => {}
+    }
+    if quoted {
+        return Ok(ParameterValue::String(text.into()));
+    }
+    if text.is_empty() {
+        return wrong("no value", "write '' for an empty text");
+    }
+    let value = bool_of(text).map(ParameterValue::Bool);
+    let value = value.or_else(|| integer_of(text).map(ParameterValue::Integer));
+    let value = value.or_else(|| double_of(text).map(ParameterValue::Double));
+    Ok(value.unwrap_or_else(|| ParameterValue::String(text.into())))
+}
+
+/// A list of one type. Of integers and doubles mixed rcl refuses the list; so do
+/// we. An empty one is of texts until a declared type says otherwise.
+fn list(items: &[Node]) -> Result<ParameterValue, Wrong> {
+    let mut values = Vec::with_capacity(items.len());
+    for item in items {
+        let value = value(item)?;
+        if value.parameter_type().is_array() {
+            return wrong("a list in a list", "parameters have lists of scalars only");
+        }
+        values.push(value);
+    }
+    let types = || values.iter().map(ParameterValue::parameter_type);
+    let first = types().next().unwrap_or(ParameterType::String);
+    if let Some((at, other)) = types().enumerate().find(|(_, other)| *other != first) {
+        return wrong(
+            format!(
+                "a list of {first} has, at place {}, a value of type {other}",
+                at + 1
+            ),
+            "let all be of one type: [1.0, 2.5], not [1, 2.5]",
+        );
+    }
+    Ok(match first {
+        ParameterType::Bool => gather(values, ParameterValue::BoolArray, |value| match value {
+            ParameterValue::Bool(value) => Some(value),
+            _ => None,
+        }),
+        ParameterType::Integer => {
+            gather(values, ParameterValue::IntegerArray, |value| match value {
+                ParameterValue::Integer(value) => Some(value),
+                _ => None,
+            })
+        }
+        ParameterType::Double => gather(values, ParameterValue::DoubleArray, |value| match value {
+            ParameterValue::Double(value) => Some(value),
+            _ => None,
+        }),
+        _ => gather(values, ParameterValue::StringArray, |value| match value {
+            ParameterValue::String(value) => Some(value),
+            _ => None,
+        }),
+    })
+}
+
+fn gather<T>(
+    values: Vec<ParameterValue>,
+    array: fn(Vec<T>) -> ParameterValue,
+    one: fn(ParameterValue) -> Option<T>,
+) -> ParameterValue {
+    array(values.into_iter().filter_map(one).collect())
+}
+
+fn bool_of(text: &str) -> Option<bool> {
+    match text {
+        "Y" | "y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
+            Some(true)
+        }
+        "N" | "n" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
+            Some(false)
+        }
+        _ => None,
+    }
+}
+
+/// `strtoll` with base 0: a sign, then `0x` and hexadecimal, `0` and octal, or
+/// decimal digits. Newer C libraries take `0b`, too.
+fn integer_of(text: &str) -> Option<i64> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let strip = |lower, upper| digits.strip_prefix(lower).or(digits.strip_prefix(upper));
+    let (digits, radix) = if let Some(rest) = strip("0x", "0X") {
+        (rest, 16)
+    } else if let Some(rest) = strip("0b", "0B") {
+        (rest, 2)
+    } else if digits.len() > 1 && digits.starts_with('0') {
+        (digits, 8)
+    } else {
+        (digits, 10)
+    };
+    // from_str_radix takes another sign.
+    if !digits.starts_with(|first: char| first.is_digit(radix)) {
+        return None;
+    }
+    let magnitude = i128::from_str_radix(digits, radix).ok()?;
+    i64::try_from(if negative { -magnitude } else { magnitude }).ok()
+}
+
+/// `strtod`, and YAML's words for what is no number. A text beyond a double's range
+/// is none, as with rcl, which looks at ERANGE.
+fn double_of(text: &str) -> Option<f64> {
+    let (negative, magnitude) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let value = match magnitude {
+        ".inf" | ".Inf" | ".INF" => f64::INFINITY,
+        ".nan" | ".NaN" | ".NAN" if magnitude.len() == text.len() => f64::NAN,
+        _ => finite_of(magnitude)?,
+    };
+    Some(if negative { -value } else { value })
+}
+
+fn finite_of(text: &str) -> Option<f64> {
+    let word = text.to_ascii_lowercase();
+    match word.as_str() {
+        "inf" | "infinity" => return Some(f64::INFINITY),
+        "nan" => return Some(f64::NAN),
+        _ => {}
+    }
+    let is_number = text.starts_with(|first: char| first.is_ascii_digit() || first == '.');
+    let value: f64 = text.parse().ok().filter(|_| is_number)?;
+    value.is_finite().then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn reads(text: &str, value: impl Into<ParameterValue>) {
+        assert_eq!(ParameterValue::from_yaml(text), Ok(value.into()), "{text}");
+    }
+
+    #[test]
+    fn scalars_are_typed_as_rcl_types_them() {
+        for text in [
+            "y",
+            "Y",
+            "yes",
+            "Yes",
+            "on",
+            "ON",
+            "true",
+            "TRUE",
+            "!!bool on",
+        ] {
+            reads(text, true);
+        }
+        for text in ["n", "No", "off", "false", "False"] {
+            reads(text, false);
+        }
+        reads("0777", 0o777);
+        reads("0x1F", 31);
+        reads("-12", -12);
+        reads("+3", 3);
+        reads("9223372036854775807", i64::MAX);
+        reads("-9223372036854775808", i64::MIN);
+        // Too large for an integer, so a double; 08 is no octal number.
+        reads("9223372036854775808", 9_223_372_036_854_775_808.0);
+        reads("08", 8.0);
+        reads("1.", 1.0);
+        reads(".5", 0.5);
+        reads("1e3", 1000.0);
+        reads("-.inf", f64::NEG_INFINITY);
+        reads("inf", f64::INFINITY);
+        for text in ["1e999", "--1", "1_000", "tRuE", "0x", "1.2.3", "e5"] {
+            reads(text, text);
+        }
+        for (text, value) in [
+            ("'yes'", "yes"),
+            ("\"12\"", "12"),
+            ("!!str 12", "12"),
+            ("''", ""),
+        ] {
+            reads(text, value);
+        }
+        let nan = ParameterValue::from_yaml(".nan");
+        assert!(matches!(nan, Ok(ParameterValue::Double(v)) if v.is_nan()));
+    }
+
+    #[test]
+    fn lists_are_of_one_type() {
+        reads("[1, 0x2]", vec![1_i64, 2]);
+        reads("[1.0, .inf]", vec![1.0, f64::INFINITY]);
+        reads("[yes, no]", vec![true, false]);
+        reads("[a, '5']", vec!["a".to_owned(), "5".to_owned()]);
+        reads("[]", Vec::<String>::new());
+        for (text, says) in [
+            ("[1, 2.5]", "place 2, a value of type double"),
+            ("[a, 1]", "place 2, a value of type integer"),
+            ("[[1]]", "a list in a list"),
+            ("{a: 1}", "a mapping"),
+            ("", "no value"),
+            ("!!int 1.5", "!!int"),
+            ("[1,", "no YAML"),
+        ] {
+            let error = ParameterValue::from_yaml(text).unwrap_err();
+            assert!(error.contains(says), "{text}: {error}");
+        }
+    }
+}

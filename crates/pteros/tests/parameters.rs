@@ -1,0 +1,395 @@
+//! Parameters of a node, in the program and from other nodes.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use pteros::args::Arguments;
+use pteros::interfaces::rcl_interfaces::{msg, srv};
+use pteros::parameter::{
+    Parameter, ParameterDescriptor, ParameterError, ParameterType, ParameterValue,
+    SetParameterError,
+};
+use pteros::prelude::*;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn context(words: &[&str]) -> Context {
+    let words = ["--ros-args"].iter().chain(words);
+    let (arguments, _) = Arguments::parse(words.copied()).unwrap();
+    Context::with_options(ContextOptions {
+        arguments,
+        ..ContextOptions::local(31)
+    })
+    .unwrap()
+}
+
+/// Asks a node of the same context, which is spun meanwhile.
+fn ask<S: pteros::msg::message::Service>(
+    node: &Node,
+    name: &str,
+    request: S::Request,
+) -> S::Response
+where
+    S::Response: Clone,
+{
+    let asker = node.context().node("asker").unwrap();
+    let name = format!("{}/{name}", node.fully_qualified_name());
+    let client = asker.create_client::<S>(&name).unwrap();
+    let mut call = client.call_async(&request).unwrap();
+    let mut answer = None;
+    node.spin_until(
+        || {
+            answer = call.take().map(|answer| (*answer.unwrap()).clone());
+            answer.is_some()
+        },
+        PATIENCE,
+    );
+    answer.expect("an answer")
+}
+
+fn set(node: &Node, name: &str, value: impl Into<ParameterValue>) -> (bool, String) {
+    let request = srv::SetParameters_Request {
+        parameters: vec![Parameter::new(name, value).into_message()],
+    };
+    let answer = ask::<srv::SetParameters>(node, "set_parameters", request);
+    let [result] = answer.results.as_slice() else {
+        panic!("{answer:?}")
+    };
+    (result.successful, result.reason.clone())
+}
+
+#[test]
+fn a_handle_follows_what_others_set() {
+    let node = context(&[]).node("wheels").unwrap();
+    let speed = node.declare_parameter("speed", 1.5).unwrap();
+    let name = node.declare_parameter("name", "left").unwrap();
+    assert_eq!((speed.value(), name.value()), (1.5, "left".to_owned()));
+    assert_eq!(set(&node, "speed", 2.5), (true, String::new()));
+    assert_eq!(set(&node, "name", "right"), (true, String::new()));
+    assert_eq!((speed.value(), name.value()), (2.5, "right".to_owned()));
+    node.set_parameter("speed", 0.5).unwrap();
+    assert_eq!(speed.value(), 0.5);
+    let names = vec!["speed".to_owned(), "name".to_owned()];
+    let request = srv::GetParameters_Request { names };
+    let answer = ask::<srv::GetParameters>(&node, "get_parameters", request);
+    let values: Vec<_> = answer
+        .values
+        .iter()
+        .map(ParameterValue::from_message)
+        .collect();
+    assert_eq!(values, [Some(0.5.into()), Some("right".into())]);
+}
+
+#[test]
+fn overrides_go_before_defaults_options_before_the_command_line() {
+    let context = context(&[
+        "-p",
+        "speed:=3",
+        "-p",
+        "wheels:name:=both",
+        "-p",
+        "other:n:=1",
+    ]);
+    let options = NodeOptions::new("wheels").parameter_overrides([
+        Parameter::new("frame", "odom"),
+        Parameter::new("name", "mine"),
+    ]);
+    let node = context.node_with(options).unwrap();
+    // An integer that is lossless as a double is one.
+    assert_eq!(node.declare_parameter("speed", 1.5).unwrap().value(), 3.0);
+    assert_eq!(
+        node.declare_parameter("name", "none").unwrap().value(),
+        "mine"
+    );
+    assert_eq!(
+        node.declare_parameter("frame", "map").unwrap().value(),
+        "odom"
+    );
+    assert_eq!(node.declare_parameter("n", 7).unwrap().value(), 7);
+}
+
+#[test]
+fn a_wrong_override_is_an_error_that_names_its_source() {
+    let node = context(&["-p", "speed:=fast"]).node("wheels").unwrap();
+    let error = node.declare_parameter("speed", 1.5).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "node \"/wheels\": parameter 'speed' = \"fast\", from -p speed:=fast: Wrong parameter type, \
+         parameter {speed} is of type {double}, setting it to {string} is not allowed."
+    );
+    assert!(!node.has_parameter("speed"));
+    let required = node.declare_required_parameter::<i64>("count", ParameterDescriptor::new());
+    assert!(matches!(required, Err(ParameterError::NoValue { .. })));
+    let again = node.declare_parameter("frame", "map").unwrap();
+    let error = node.declare_parameter("frame", "map").unwrap_err();
+    assert!(matches!(error, ParameterError::AlreadyDeclared { .. }));
+    assert_eq!(again.value(), "map");
+}
+
+#[test]
+fn refusals_are_said_as_rclcpp_says_them() {
+    let node = context(&[]).node("wheels").unwrap();
+    let descriptor = ParameterDescriptor::new().float_range(0.0, 2.0, 0.5);
+    let speed = node
+        .declare_parameter_with("speed", 1.5, descriptor)
+        .unwrap();
+    let fixed = ParameterDescriptor::new().read_only();
+    node.declare_parameter_with("fixed", 1, fixed).unwrap();
+    let no = |reason: &str| (false, reason.to_owned());
+    assert_eq!(
+        set(&node, "speed", "fast"),
+        no(
+            "Wrong parameter type, parameter {speed} is of type {double}, setting it to {string} is not allowed."
+        )
+    );
+    assert_eq!(
+        set(&node, "speed", 3.0),
+        no("Parameter {speed} doesn't comply with floating point range.")
+    );
+    assert_eq!(
+        set(&node, "speed", 1.7),
+        no("Parameter {speed} doesn't comply with floating point range.")
+    );
+    assert_eq!(
+        set(&node, "fixed", 2),
+        no("parameter 'fixed' cannot be set because it is read-only")
+    );
+    assert_eq!(
+        set(&node, "none", 2),
+        no("parameter 'none' cannot be set because it was not declared")
+    );
+    assert_eq!(set(&node, "", 2), no("parameter name must not be empty"));
+    assert_eq!(
+        set(&node, "speed", ParameterValue::NotSet),
+        no("cannot undeclare a statically typed parameter")
+    );
+    // An integer in range is fine for a double.
+    assert_eq!(set(&node, "speed", 2), (true, String::new()));
+    assert_eq!(speed.value(), 2.0);
+    let request = srv::SetParametersAtomically_Request {
+        parameters: vec![
+            Parameter::new("speed", 0.5).into_message(),
+            Parameter::new("none", 1).into_message(),
+        ],
+    };
+    let answer = ask::<srv::SetParametersAtomically>(&node, "set_parameters_atomically", request);
+    assert!(!answer.result.successful);
+    let reason = "One or more parameters were not declared before setting";
+    assert_eq!(answer.result.reason, reason);
+    assert_eq!(speed.value(), 2.0, "all or nothing");
+}
+
+#[test]
+fn callbacks_add_judge_and_hear() {
+    let node = context(&[]).node("wheels").unwrap();
+    let width = node.declare_parameter("width", 1).unwrap();
+    let area = node.declare_parameter("area", 1).unwrap();
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let of = |parameters: &[Parameter], name: &str| {
+        let found = parameters.iter().find(|p| p.name == name)?;
+        match found.value {
+            ParameterValue::Integer(value) => Some(value),
+            _ => None,
+        }
+    };
+    let _pre = node.on_pre_set_parameters(move |parameters| {
+        if let Some(width) = of(parameters, "width") {
+            parameters.push(Parameter::new("area", width * width));
+        }
+    });
+    let judge = node.on_set_parameters(move |parameters| match of(parameters, "area") {
+        Some(area) if area > 100 => Err(format!("an area of {area} is too much")),
+        _ => Ok(()),
+    });
+    let listener = heard.clone();
+    let _post = node.on_post_set_parameters(move |parameters| {
+        let names = parameters.iter().map(|parameter| parameter.name.clone());
+        listener.lock().unwrap().extend(names);
+    });
+    assert_eq!(set(&node, "width", 5), (true, String::new()));
+    assert_eq!((width.value(), area.value()), (5, 25));
+    assert_eq!(*heard.lock().unwrap(), ["width", "area"]);
+    let refused = set(&node, "width", 11);
+    assert_eq!(refused, (false, "an area of 121 is too much".to_owned()));
+    assert_eq!((width.value(), area.value()), (5, 25));
+    drop(judge);
+    assert!(set(&node, "width", 11).0);
+    assert_eq!(area.value(), 121);
+}
+
+#[test]
+fn a_callback_that_sets_is_refused_not_stuck() {
+    let node = context(&[]).node("wheels").unwrap();
+    node.declare_parameter("width", 1).unwrap();
+    let refused = Arc::new(AtomicUsize::new(0));
+    let (inner, count) = (node.clone(), refused.clone());
+    let callback = node.on_post_set_parameters(move |_| {
+        let error = inner.set_parameter("width", 3).unwrap_err();
+        let ParameterError::Set { source, .. } = error else {
+            panic!("{error}")
+        };
+        assert_eq!(source, SetParameterError::InCallback);
+        count.fetch_add(1, Ordering::Relaxed);
+    });
+    node.set_parameter("width", 2).unwrap();
+    assert_eq!(refused.load(Ordering::Relaxed), 1);
+    drop(callback);
+    node.set_parameter("width", 4).unwrap();
+}
+
+#[test]
+fn types_that_are_free_can_change_and_go() {
+    let node = context(&[]).node("wheels").unwrap();
+    let any = ParameterValue::from(1);
+    let handle = node.declare_parameter("any", any).unwrap();
+    assert_eq!(set(&node, "any", "text"), (true, String::new()));
+    assert_eq!(handle.value(), "text".into());
+    assert_eq!(
+        set(&node, "any", ParameterValue::NotSet),
+        (true, String::new())
+    );
+    assert!(!node.has_parameter("any"));
+    assert_eq!(
+        set(&node, "any", 1).1,
+        "parameter 'any' cannot be set because it was not declared"
+    );
+    let options = NodeOptions::new("free").allow_undeclared_parameters(true);
+    let free = node.context().node_with(options).unwrap();
+    assert_eq!(free.parameter("new").unwrap(), ParameterValue::NotSet);
+    assert!(set(&free, "new", 1.5).0);
+    assert_eq!(free.parameter("new").unwrap(), 1.5.into());
+    assert!(set(&free, "new", true).0);
+    free.undeclare_parameter("new").unwrap();
+    assert!(!free.has_parameter("new"));
+}
+
+#[test]
+fn overrides_declare_themselves_if_asked_to() {
+    let options = NodeOptions::new("wheels")
+        .automatically_declare_parameters_from_overrides(true)
+        .parameter_overrides([Parameter::new("a.b", 1), Parameter::new("c", true)]);
+    let node = context(&["-p", "d:=x"]).node_with(options).unwrap();
+    assert_eq!(node.parameter_names("a"), ["a.b"]);
+    assert_eq!(node.parameter("d").unwrap(), "x".into());
+    assert!(set(&node, "c", "other type").0);
+}
+
+#[test]
+fn lists_types_and_descriptions_are_served() {
+    let node = context(&[]).node("arm").unwrap();
+    let speed = ParameterDescriptor::new()
+        .description("m/s")
+        .float_range(0.0, 2.0, 0.1);
+    node.declare_parameter_with("joint.speed", 1.0, speed)
+        .unwrap();
+    node.declare_parameter("joint.limit.low", vec![1_i64])
+        .unwrap();
+    node.declare_parameter("jointed", true).unwrap();
+    let list = |prefixes: &[&str], depth| {
+        let prefixes = prefixes.iter().map(|&p| p.to_owned()).collect();
+        let request = srv::ListParameters_Request { prefixes, depth };
+        let result = ask::<srv::ListParameters>(&node, "list_parameters", request).result;
+        let own = |name: &String| name.starts_with("joint");
+        (
+            result.names.into_iter().filter(own).collect::<Vec<_>>(),
+            result.prefixes,
+        )
+    };
+    let all = ["joint.limit.low", "joint.speed", "jointed"];
+    let (names, prefixes) = list(&[], 0);
+    assert_eq!(names, all);
+    assert!(prefixes.iter().any(|prefix| prefix == "joint.limit"));
+    assert_eq!(list(&["joint"], 0).0, all[..2]);
+    assert_eq!(list(&["joint"], 1).0, all[1..2]);
+    assert_eq!(list(&[], 1).0, all[2..]);
+    assert_eq!(list(&["jointed"], 1).0, all[2..]);
+    let request = srv::GetParameterTypes_Request {
+        names: vec!["joint.limit.low".into(), "jointed".into()],
+    };
+    let types = ask::<srv::GetParameterTypes>(&node, "get_parameter_types", request).types;
+    let numbers = [ParameterType::IntegerArray, ParameterType::Bool].map(ParameterType::number);
+    assert_eq!(types, numbers);
+    let request = srv::DescribeParameters_Request {
+        names: vec!["joint.speed".into()],
+    };
+    let answer = ask::<srv::DescribeParameters>(&node, "describe_parameters", request);
+    let [described] = answer.descriptors.as_slice() else {
+        panic!("{answer:?}")
+    };
+    assert_eq!(
+        (described.r#type, described.description.as_str()),
+        (3, "m/s")
+    );
+    assert_eq!(described.floating_point_range.len(), 1);
+    // One unknown name leaves the answer empty, as rclcpp's.
+    let request = srv::GetParameters_Request {
+        names: vec!["jointed".into(), "none".into()],
+    };
+    assert!(
+        ask::<srv::GetParameters>(&node, "get_parameters", request)
+            .values
+            .is_empty()
+    );
+}
+
+#[test]
+fn changes_are_told_on_parameter_events() {
+    let context = context(&[]);
+    let listener = context.node("listener").unwrap();
+    let events = listener
+        .create_polled_subscription::<msg::ParameterEvent>(
+            "/parameter_events",
+            QosProfile::parameter_events(),
+        )
+        .unwrap();
+    let node = context.node("wheels").unwrap();
+    let next = || loop {
+        let event = events.take_timeout(PATIENCE).expect("an event");
+        let names = |list: &[msg::Parameter]| {
+            let names: Vec<_> = list.iter().map(|p| p.name.clone()).collect();
+            names.join(" ")
+        };
+        if event.node == "/wheels" && !names(&event.new_parameters).contains("use_sim_time") {
+            assert!(event.stamp.sec > 1_500_000_000);
+            break [
+                &event.new_parameters,
+                &event.changed_parameters,
+                &event.deleted_parameters,
+            ]
+            .map(|list| names(list));
+        }
+    };
+    node.declare_parameter("any", ParameterValue::from(1))
+        .unwrap();
+    assert_eq!(next(), ["any", "", ""]);
+    node.declare_parameter("speed", 1.0).unwrap();
+    assert_eq!(next(), ["speed", "", ""]);
+    let both = vec![
+        Parameter::new("speed", 2.0),
+        Parameter::new("any", ParameterValue::NotSet),
+    ];
+    node.set_parameters_atomically(both).unwrap();
+    assert_eq!(next(), ["", "speed", "any"]);
+    assert!(node.set_parameter("speed", "fast").is_err());
+    node.set_parameter("speed", 3.0).unwrap();
+    assert_eq!(next(), ["", "speed", ""]);
+}
+
+#[test]
+fn a_node_without_parameter_services_has_no_endpoints_for_them() {
+    let context = context(&[]);
+    let counts = |options: NodeOptions| {
+        let node = context.node_with(options).unwrap();
+        let graph = context.graph();
+        let name = node.fully_qualified_name();
+        let nodes = graph.nodes();
+        let info = nodes.iter().find(|n| n.fully_qualified_name() == name);
+        graph.endpoints_of(info.unwrap()).len()
+    };
+    assert_eq!(counts(NodeOptions::new("full")), 13);
+    let lean = NodeOptions::new("lean")
+        .start_parameter_services(false)
+        .start_parameter_event_publisher(false);
+    assert_eq!(counts(lean), 0);
+}
