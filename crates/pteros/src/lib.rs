@@ -28,6 +28,7 @@
 
 pub mod args;
 mod callback_group;
+pub mod component;
 mod context;
 mod dynamic;
 mod error;

@@ -41,7 +41,8 @@ use crate::subscription::{
 use crate::task::{Lanes, Spawned, Watch};
 use crate::timer::{Timer, TimerCore, TimerOptions};
 
-/// How a node is set up.
+/// How a node is set up. By default it has no name yet, is in the root namespace
+/// and hears what the command line says.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
     name: String,
@@ -69,6 +70,13 @@ impl NodeOptions {
         }
     }
 
+    /// Calls the node so. A component says so of its own node; a remap of
+    /// `__node` overrides it.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
     /// Puts the node into a namespace, `/robot1`.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = namespace.into();
@@ -91,6 +99,12 @@ impl NodeOptions {
     pub fn tasks_max(mut self, count: usize) -> Self {
         self.tasks_max = count;
         self
+    }
+}
+
+impl Default for NodeOptions {
+    fn default() -> Self {
+        Self::new(String::new())
     }
 }
 

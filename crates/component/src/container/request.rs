@@ -1,0 +1,110 @@
+//! What a request to load says, as options of a node (rclcpp_components'
+//! `ComponentManager::create_node_options`).
+
+use pteros::args::Arguments;
+use pteros::interfaces::composition_interfaces::srv::LoadNode_Request;
+use pteros::interfaces::rcl_interfaces::msg::{Parameter, ParameterType};
+use pteros::{NodeOptions, ThreadSettings};
+
+use crate::error::LoadError;
+
+/// A request, understood.
+pub(super) struct Understood {
+    pub(super) options: NodeOptions,
+    /// How a thread of its own is to be, if it gets one.
+    pub(super) own_thread: Option<ThreadSettings>,
+}
+
+impl Understood {
+    pub(super) fn read(request: &LoadNode_Request) -> Result<Self, LoadError> {
+        let mut extra = Extra::default();
+        for argument in &request.extra_arguments {
+            extra.take(argument).map_err(|reason| LoadError::Argument {
+                class: request.plugin_name.clone(),
+                argument: format!("extra argument {:?}", argument.name),
+                reason,
+            })?;
+        }
+        let options = NodeOptions::default()
+            .arguments(arguments(request)?)
+            .use_global_arguments(extra.forward_global_arguments);
+        Ok(Self {
+            options,
+            own_thread: extra.own_thread,
+        })
+    }
+}
+
+/// Names and remap rules, as a command line would say them. The rules of the
+/// request go before its names, of which the first that matches wins.
+fn arguments(request: &LoadNode_Request) -> Result<Arguments, LoadError> {
+    let mut words = vec!["--ros-args".to_string()];
+    let mut remap = |rule: String| words.extend(["-r".into(), rule]);
+    request.remap_rules.iter().cloned().for_each(&mut remap);
+    if !request.node_name.is_empty() {
+        remap(format!("__node:={}", request.node_name));
+    }
+    if !request.node_namespace.is_empty() {
+        remap(format!("__ns:={}", request.node_namespace));
+    }
+    let (arguments, _) = Arguments::parse(words).map_err(|error| LoadError::Remap {
+        class: request.plugin_name.clone(),
+        source: Box::new(error),
+    })?;
+    Ok(arguments)
+}
+
+/// Extra arguments: rclcpp's, and ours for threads.
+#[derive(Default)]
+struct Extra {
+    forward_global_arguments: bool,
+    own_thread: Option<ThreadSettings>,
+}
+
+impl Extra {
+    fn take(&mut self, argument: &Parameter) -> Result<(), String> {
+        let value = &argument.value;
+        let boolean = || match value.r#type {
+            ParameterType::PARAMETER_BOOL => Ok(value.bool_value),
+            _ => Err("must be a boolean; write true or false".to_string()),
+        };
+        match argument.name.as_str() {
+            "use_intra_process_comms" => {
+                if !boolean()? {
+                    tracing::debug!(
+                        "use_intra_process_comms is off: messages within the process go as \
+                         pointers all the same"
+                    );
+                }
+            }
+            "forward_global_arguments" => self.forward_global_arguments = boolean()?,
+            "own_thread" => {
+                let own = boolean()?;
+                self.own_thread = own.then(|| self.own_thread.take().unwrap_or_default());
+            }
+            "thread.priority" => {
+                let text = match value.r#type {
+                    ParameterType::PARAMETER_INTEGER => value.integer_value.to_string(),
+                    _ => return Err("must be an integer from 1 to 99".into()),
+                };
+                let priority = text.parse().map_err(|e| format!("{e}"))?;
+                self.own_thread.get_or_insert_default().priority = Some(priority);
+            }
+            "thread.cpus" => {
+                let text = match value.r#type {
+                    ParameterType::PARAMETER_INTEGER => value.integer_value.to_string(),
+                    ParameterType::PARAMETER_STRING => value.string_value.clone(),
+                    _ => return Err("must be a CPU, or a text of several as '0,4-7'".into()),
+                };
+                let cpus = text.parse().map_err(|e| format!("{e}"))?;
+                self.own_thread.get_or_insert_default().cpus = Some(cpus);
+            }
+            _ => {
+                return Err("is not known; known are use_intra_process_comms, \
+                            forward_global_arguments, own_thread, thread.priority and thread.cpus"
+                    .into());
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,145 @@
+//! A container in this process, and where the libraries that it loads are.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a container at work while the test asks it is a thread"
+)]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use pteros::config::DiscoveryRange;
+use pteros::interfaces::composition_interfaces::srv::{
+    ListNodes, ListNodes_Request, LoadNode, LoadNode_Request, LoadNode_Response, UnloadNode,
+    UnloadNode_Request, UnloadNode_Response,
+};
+use pteros::prelude::*;
+use pteros_component::{Container, ContainerOptions, Index};
+// Only a program that shares Pteros may load components.
+use pteros_dylib as _;
+
+pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const BOX: &str = "pteros_components";
+pub const BAD: &str = "misbehaving";
+
+/// A folder that cargo writes into: programs, this one in its `deps`.
+pub fn built() -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    own.parent().and_then(Path::parent).unwrap().to_owned()
+}
+
+/// The library of that name as this cargo command built it.
+pub fn library(name: &str) -> PathBuf {
+    let folder = if name == BAD { "examples" } else { "deps" };
+    let path = built().join(folder).join(format!("lib{name}.so"));
+    assert!(
+        path.is_file(),
+        "{} is not there; run the whole of `cargo test -p pteros-components`",
+        path.display()
+    );
+    path
+}
+
+/// An index of the box and of the misbehaving.
+pub fn index() -> Index {
+    let folders = [BOX, BAD].map(|name| library(name).parent().unwrap().to_owned());
+    Index::new(folders, [])
+}
+
+/// A container that spins, with clients of its services.
+pub struct Running {
+    pub context: Context,
+    pub container: Arc<Container>,
+    load: Client<LoadNode>,
+    unload: Client<UnloadNode>,
+    list: Client<ListNodes>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    pub fn new(options: ContainerOptions) -> Self {
+        let context = Context::with_options(ContextOptions {
+            discovery_range: Some(DiscoveryRange::Off),
+            ..ContextOptions::default()
+        })
+        .unwrap();
+        Self::in_context(&context, options)
+    }
+
+    pub fn in_context(context: &Context, options: ContainerOptions) -> Self {
+        let container = Arc::new(Container::new(context, options).unwrap());
+        let node = context.node("asker").unwrap();
+        let service = |name| format!("/ComponentManager/_container/{name}");
+        let spun = container.clone();
+        Self {
+            load: node.create_client(&service("load_node")).unwrap(),
+            unload: node.create_client(&service("unload_node")).unwrap(),
+            list: node.create_client(&service("list_nodes")).unwrap(),
+            thread: Some(std::thread::spawn(move || spun.spin().unwrap())),
+            context: context.clone(),
+            container,
+        }
+    }
+
+    /// With defaults, and the libraries of these tests.
+    pub fn plain() -> Self {
+        Self::new(ContainerOptions {
+            index: index(),
+            ..ContainerOptions::default()
+        })
+    }
+
+    pub fn ask(&self, request: &LoadNode_Request) -> LoadNode_Response {
+        let answer = self.load.call(request, PATIENCE).unwrap();
+        (*answer).clone()
+    }
+
+    pub fn load(&self, package: &str, class: &str) -> LoadNode_Response {
+        self.ask(&request(package, class))
+    }
+
+    pub fn unload(&self, unique_id: u64) -> UnloadNode_Response {
+        let request = UnloadNode_Request { unique_id };
+        (*self.unload.call(&request, PATIENCE).unwrap()).clone()
+    }
+
+    pub fn list(&self) -> Vec<(u64, String)> {
+        let answer = self.list.call(&ListNodes_Request::default(), PATIENCE);
+        let answer = (*answer.unwrap()).clone();
+        answer
+            .unique_ids
+            .into_iter()
+            .zip(answer.full_node_names)
+            .collect()
+    }
+
+    /// What a refused request says.
+    pub fn refusal(&self, request: &LoadNode_Request) -> String {
+        let before = self.list();
+        let answer = self.ask(request);
+        assert!(!answer.success, "{answer:?}");
+        assert_eq!((answer.unique_id, answer.full_node_name.as_str()), (0, ""));
+        assert_eq!(self.list(), before);
+        answer.error_message
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.context.shutdown();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A request for a class of a package, `package::Class`.
+pub fn request(package: &str, class: &str) -> LoadNode_Request {
+    LoadNode_Request {
+        package_name: package.into(),
+        plugin_name: format!("{package}::{class}"),
+        ..LoadNode_Request::default()
+    }
+}
