@@ -126,3 +126,38 @@ fn what_cannot_be_done_says_why() {
         "{failed}"
     );
 }
+
+#[test]
+fn supervision_brings_nodes_up_in_order_and_down_in_the_other() {
+    let domain = Domain::new();
+    let _robot = Robot::new(&domain);
+    let nodes = domain.run_until("lifecycle nodes", |a| !a.out.is_empty());
+    nodes.ok();
+    let up = domain.run("lifecycle supervise --once --on-loss ignore /_leg /arm");
+    let failed = up.failed(1);
+    assert!(
+        failed.contains("not all are active: /_leg inactive (given up), /arm active"),
+        "{failed}"
+    );
+    let up = domain.run("lifecycle supervise --once arm").ok();
+    assert_eq!(up, "/arm is there\n");
+    let down = domain
+        .run("lifecycle supervise --down _leg arm --json")
+        .ok();
+    let lines: Vec<serde_json::Value> = down
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .filter(|event: &serde_json::Value| event["event"] == "reached")
+        .collect();
+    let texts: Vec<_> = lines.iter().map(|event| event["text"].clone()).collect();
+    assert_eq!(
+        texts,
+        [
+            "/arm is inactive",
+            "/arm is unconfigured",
+            "/_leg is unconfigured"
+        ]
+    );
+    let circle = domain.run("lifecycle supervise a:b b:a").failed(1);
+    assert!(circle.contains("in a circle"), "{circle}");
+}

@@ -92,8 +92,10 @@ pub use graph::{
 pub use guard::{GuardCondition, GuardConditionOptions, TriggerHandle};
 pub use instance::{Change, InstanceEnd};
 pub use lifecycle::{
-    CallbackReturn, Later, LaterAnswer, LifecycleCallbacks, LifecycleNode, LifecyclePublisher,
-    LifecycleState, LifecycleTransition, TransitionError,
+    CallbackReturn, Condition, Later, LaterAnswer, LifecycleCallbacks, LifecycleNode,
+    LifecyclePublisher, LifecycleState, LifecycleSupervisor, LifecycleTransition, LossPolicy,
+    NodeReport, SupervisedNode, SupervisorError, SupervisorEvent, SupervisorReport,
+    TransitionError,
 };
 pub use loan::Loan;
 pub use node::{Node, NodeOptions};

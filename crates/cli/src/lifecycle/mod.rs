@@ -5,6 +5,7 @@ mod known;
 mod list;
 mod nodes;
 mod set;
+mod supervise;
 
 use crate::shared::Shared;
 use anyhow::Result;
@@ -21,6 +22,8 @@ pub enum LifecycleVerb {
     List(list::List),
     /// Ask a managed node for a transition
     Set(set::Set),
+    /// Bring managed nodes up in order and keep them up
+    Supervise(supervise::Supervise),
 }
 
 impl LifecycleVerb {
@@ -31,6 +34,7 @@ impl LifecycleVerb {
             Self::Get(verb) => verb.run(shared),
             Self::List(verb) => verb.run(shared),
             Self::Set(verb) => verb.run(shared),
+            Self::Supervise(verb) => verb.run(shared),
         }
     }
 }

@@ -12,9 +12,14 @@ mod machine;
 mod node;
 mod publisher;
 mod services;
+mod supervisor;
 
 pub use callbacks::{CallbackReturn, Later, LaterAnswer, LifecycleCallbacks};
 pub use error::TransitionError;
 pub use machine::{LifecycleState, LifecycleTransition};
 pub use node::LifecycleNode;
 pub use publisher::LifecyclePublisher;
+pub use supervisor::{
+    Condition, LifecycleSupervisor, LossPolicy, NodeReport, SupervisedNode, SupervisorError,
+    SupervisorEvent, SupervisorReport,
+};

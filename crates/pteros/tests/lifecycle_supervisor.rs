@@ -1,0 +1,200 @@
+//! A supervisor and nodes in other contexts, as in other processes.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "each process at work beside the supervisor is a thread"
+)]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use pteros::interfaces::std_msgs::msg::Empty;
+use pteros::prelude::*;
+use pteros::qos::LivelinessPolicy;
+use pteros::{
+    CallbackReturn, Condition, LifecycleCallbacks, LifecycleNode, LifecycleState as S,
+    LifecycleSupervisor, LossPolicy, SupervisedNode, SupervisorEvent,
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const SLICE: Duration = Duration::from_millis(20);
+
+/// A managed node in a context of its own, until it is dropped.
+struct Process {
+    stop: Arc<AtomicBool>,
+    state: Arc<Mutex<S>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Process {
+    fn start(domain: u32, name: &str, callbacks: impl LifecycleCallbacks) -> Self {
+        let context = Context::with_options(ContextOptions::local(domain)).unwrap();
+        let node = LifecycleNode::new(&context, NodeOptions::new(name), callbacks).unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let state = Arc::new(Mutex::new(S::Unconfigured));
+        let (stopped, seen) = (stop.clone(), state.clone());
+        let thread = thread::spawn(move || {
+            let look = || {
+                *seen.lock().unwrap() = node.state();
+                stopped.load(Ordering::Relaxed)
+            };
+            while !node.spin_until(look, SLICE) {}
+        });
+        Self {
+            stop,
+            state,
+            thread: Some(thread),
+        }
+    }
+
+    fn state(&self) -> S {
+        *self.state.lock().unwrap()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+type Events = Arc<Mutex<Vec<SupervisorEvent>>>;
+
+fn supervise(
+    domain: u32,
+    nodes: impl IntoIterator<Item = SupervisedNode>,
+) -> (LifecycleSupervisor, Events) {
+    let context = Context::with_options(ContextOptions::local(domain)).unwrap();
+    let events = Events::default();
+    let told = events.clone();
+    let supervisor = LifecycleSupervisor::new(&context, nodes).unwrap();
+    let supervisor = supervisor.on_event(move |event| told.lock().unwrap().push(event.clone()));
+    (supervisor, events)
+}
+
+/// Looks on until it is so.
+#[track_caller]
+fn until(
+    supervisor: &mut LifecycleSupervisor,
+    events: &Events,
+    done: impl Fn(&LifecycleSupervisor) -> bool,
+) {
+    for _ in 0..PATIENCE.as_millis() / SLICE.as_millis() {
+        if done(supervisor) {
+            return;
+        }
+        supervisor.watch(SLICE);
+    }
+    panic!("not so: {}, {:?}", supervisor.report(), events.lock());
+}
+
+/// Tries again at once.
+const SOON: LossPolicy = LossPolicy::Restart {
+    attempts: 5,
+    backoff: Duration::from_millis(10),
+    backoff_max: Duration::from_millis(100),
+};
+
+#[test]
+fn nodes_of_other_processes_are_brought_up_and_again_when_they_come_back() {
+    const DOMAIN: u32 = 97;
+    let lidar = Process::start(DOMAIN, "lidar", ());
+    let map = Process::start(DOMAIN, "map", ());
+    let (mut supervisor, events) = supervise(
+        DOMAIN,
+        [
+            SupervisedNode::new("map").depends_on("lidar"),
+            SupervisedNode::new("lidar").on_loss(SOON),
+        ],
+    );
+    let report = supervisor.bring_up();
+    assert!(report.all_are(S::Active), "{report} {:?}", events.lock());
+    assert_eq!(report.nodes[0].node, "/lidar");
+    assert_eq!(report.to_string(), "/lidar active, /map active");
+    let told: Vec<_> = events
+        .lock()
+        .unwrap()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let at = |text: &str| told.iter().position(|line| line == text);
+    assert!(at("/lidar is active") < at("/map is inactive"), "{told:?}");
+
+    drop(lidar);
+    until(&mut supervisor, &events, |s| {
+        s.report().nodes[0].condition == Condition::Missing
+    });
+    assert_eq!(map.state(), S::Active);
+    let lidar = Process::start(DOMAIN, "lidar", ());
+    until(&mut supervisor, &events, |s| s.report().all_are(S::Active));
+    assert_eq!(lidar.state(), S::Active);
+
+    let report = supervisor.shut_down();
+    assert!(report.all_are(S::Finalized), "{report}");
+}
+
+/// Says that it lives, as its node does its work.
+#[derive(Default)]
+struct Working {
+    timer: Option<Timer>,
+    stuck: Arc<AtomicBool>,
+}
+
+impl LifecycleCallbacks for Working {
+    fn on_configure(&mut self, node: &LifecycleNode, _: S) -> CallbackReturn {
+        let qos = QosProfile::default().liveliness(LivelinessPolicy::ManualByTopic, LEASE);
+        let beat = node.create_publisher::<Empty>("beat", &qos).unwrap();
+        let stuck = self.stuck.clone();
+        let timer = node.create_timer(LEASE / 10, move || {
+            if !stuck.load(Ordering::Relaxed) {
+                beat.publish(&Empty {}).unwrap();
+            }
+        });
+        self.timer = timer.ok();
+        CallbackReturn::Success
+    }
+}
+
+const LEASE: Duration = Duration::from_millis(500);
+
+#[test]
+fn a_node_that_stops_working_is_noticed_by_its_liveliness() {
+    const DOMAIN: u32 = 98;
+    let stuck = Arc::new(AtomicBool::new(false));
+    let callbacks = Working {
+        timer: None,
+        stuck: stuck.clone(),
+    };
+    let _arm = Process::start(DOMAIN, "arm", callbacks);
+    let hand = Process::start(DOMAIN, "hand", ());
+    let arm = SupervisedNode::new("arm").sign_of_life("beat", "std_msgs/msg/Empty", LEASE);
+    let hand_of_arm = SupervisedNode::new("hand").depends_on("arm");
+    let (mut supervisor, events) = supervise(DOMAIN, [arm, hand_of_arm]);
+    let report = supervisor.bring_up();
+    assert!(report.all_are(S::Active), "{report}");
+    // Once its beat is heard, it may be missed.
+    supervisor.watch(LEASE);
+    stuck.store(true, Ordering::Relaxed);
+    until(&mut supervisor, &events, |s| {
+        s.report().nodes[0].condition == Condition::Hanging
+    });
+    until(&mut supervisor, &events, |_| {
+        hand.state() == S::Unconfigured
+    });
+    stuck.store(false, Ordering::Relaxed);
+    until(&mut supervisor, &events, |s| s.report().all_are(S::Active));
+}
+
+#[test]
+fn a_node_that_does_not_come_is_named() {
+    let shy = SupervisedNode::new("shy").arrival_timeout(Duration::from_millis(200));
+    let (mut supervisor, events) = supervise(99, [shy]);
+    let report = supervisor.bring_up();
+    assert_eq!(report.to_string(), "/shy unknown (missing)");
+    let events = events.lock().unwrap();
+    assert!(matches!(&events[..], [SupervisorEvent::Missing { node, .. }] if node == "/shy"));
+}
