@@ -9,6 +9,7 @@ mod in_place;
 mod intra_process;
 mod late_joiner;
 mod listener;
+mod managed;
 mod qos_events;
 mod talker;
 mod timer;
@@ -23,7 +24,7 @@ type Example = (
     &'static str,
 );
 
-const EXAMPLES: [Example; 10] = [
+const EXAMPLES: [Example; 11] = [
     ("talker", talker::main, "publishes a greeting each second"),
     ("listener", listener::main, "prints what the talker says"),
     ("timer", timer::main, "a timer, cancelled after three ticks"),
@@ -61,6 +62,11 @@ const EXAMPLES: [Example; 10] = [
         "in_place",
         in_place::main,
         "an image written and read where it lies",
+    ),
+    (
+        "managed",
+        managed::main,
+        "two managed nodes, brought up and down",
     ),
 ];
 

@@ -1,5 +1,9 @@
 //! Two managed nodes that a supervisor brings up, the camera before the detector
 //! that needs it, and down again.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the nodes work on a thread beside the supervisor's"
+)]
 
 use std::error::Error;
 use std::sync::mpsc;

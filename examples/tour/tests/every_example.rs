@@ -145,6 +145,20 @@ fn a_loop_of_ones_own_serves_a_node_and_the_keyboard() {
 }
 
 #[test]
+fn managed_nodes_are_brought_up_and_down_in_order() {
+    let promises = [
+        "camera: configured",
+        "camera: active",
+        "detector: configured",
+        "up: /camera active, /detector active",
+        "detector: image ",
+        "camera: inactive",
+        "down: /camera unconfigured, /detector unconfigured",
+    ];
+    run("managed", DOMAIN + 8, &promises);
+}
+
+#[test]
 fn without_a_name_the_examples_are_listed() {
     let output = Command::new(env!("CARGO_BIN_EXE_tour")).output();
     let output = output.expect("it runs");
