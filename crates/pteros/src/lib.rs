@@ -83,8 +83,9 @@ pub use context::{Context, ContextOptions};
 pub use dynamic::DynamicPublisher;
 pub use error::{ContextError, CreateError, NodeError};
 pub use executor::{
-    ExecutorError, ExecutorHandle, IsolatedExecutor, MultiThreadedExecutor, PanicPolicy,
-    PolledExecutor, SingleThreadedExecutor,
+    DataSemantics, ExecutorError, ExecutorHandle, IsolatedExecutor, MultiThreadedExecutor, Output,
+    PanicPolicy, PolledExecutor, Readiness, SingleThreadedExecutor, StaticExecutor,
+    StaticExecutorHandle, StepKey, Trigger,
 };
 pub use graph::{
     EndpointInfo, EndpointKind, Graph, NodeInfo, PairReport, TopicInfo, TypeNotTold, Verdict,

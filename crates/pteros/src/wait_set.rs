@@ -201,7 +201,7 @@ impl WaitSet {
             // The sockets are looked at all the same.
             false => now,
         };
-        self.gather(until);
+        self.gather(until, || false);
         &self.ready
     }
 
@@ -241,8 +241,9 @@ impl WaitSet {
         });
     }
 
-    /// Drives the network until something else is ready, or until then.
-    pub(crate) fn gather(&mut self, until: Instant) {
+    /// Drives the network until something else is ready, until then, or until
+    /// somebody who recalls the queue wants it back.
+    pub(crate) fn gather(&mut self, until: Instant, is_wanted: impl Fn() -> bool) {
         let context = self.context.clone();
         let (core, home) = (context.core(), self.home.clone());
         let before = self.ready.len();
@@ -250,7 +251,7 @@ impl WaitSet {
             core.drive(&home.queue, until.min(home.timers.next()));
             let now = core.env.now();
             self.collect(now);
-            if self.ready.len() > before || now >= until || core.is_shut_down() {
+            if self.ready.len() > before || now >= until || is_wanted() || core.is_shut_down() {
                 break;
             }
         }

@@ -10,6 +10,7 @@ mod multi;
 mod panic;
 mod polled;
 mod single;
+mod static_order;
 
 use std::sync::Arc;
 
@@ -25,6 +26,9 @@ pub use panic::PanicPolicy;
 pub(crate) use panic::text as panic_text;
 pub use polled::PolledExecutor;
 pub use single::SingleThreadedExecutor;
+pub use static_order::{
+    DataSemantics, Output, Readiness, StaticExecutor, StaticExecutorHandle, StepKey, Trigger,
+};
 
 use crate::timer::TimerHeap;
 
@@ -78,6 +82,9 @@ pub enum ExecutorError {
     /// Somebody spins it.
     #[error("the executor is spinning already; give it more threads, or make another executor")]
     AlreadySpinning,
+    /// A static executor needs a positive period.
+    #[error("a period must be longer than zero; use `spin` to run whenever something is ready")]
+    ZeroPeriod,
     /// A thread could not be started.
     #[error(
         "no thread for the executor: {reason}; ask for fewer threads, or raise the limit (`ulimit -u`)"

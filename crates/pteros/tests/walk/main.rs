@@ -6,6 +6,7 @@ mod allocations;
 mod aside;
 mod beside;
 mod calls;
+mod fixed;
 mod links;
 mod within;
 
