@@ -214,6 +214,14 @@ impl wait_set::Member for GuardCore {
         self.signal.slot.taken();
         self.signal.pending.load(Ordering::Acquire)
     }
+
+    fn arrivals(&self) -> (u64, usize) {
+        let waits = self.signal.pending.load(Ordering::Acquire);
+        (
+            self.runs.load(Ordering::Relaxed) + u64::from(waits),
+            usize::from(waits),
+        )
+    }
 }
 
 impl Attach for GuardCore {

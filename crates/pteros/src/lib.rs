@@ -83,9 +83,10 @@ pub use context::{Context, ContextOptions};
 pub use dynamic::DynamicPublisher;
 pub use error::{ContextError, CreateError, NodeError};
 pub use executor::{
-    DataSemantics, ExecutorError, ExecutorHandle, IsolatedExecutor, MultiThreadedExecutor, Output,
-    PanicPolicy, PolledExecutor, Readiness, SingleThreadedExecutor, StaticExecutor,
-    StaticExecutorHandle, StepKey, Trigger,
+    Chain, ChainError, ChainExecutor, ChainGraph, ChainReport, ChainReports, DataSemantics,
+    ExecutorError, ExecutorHandle, IsolatedExecutor, MultiThreadedExecutor, Output, PanicPolicy,
+    PolledExecutor, Readiness, SingleThreadedExecutor, StaticExecutor, StaticExecutorHandle,
+    StepKey, Trigger,
 };
 pub use graph::{
     EndpointInfo, EndpointKind, Graph, NodeInfo, PairReport, TopicInfo, TypeNotTold, Verdict,

@@ -561,6 +561,14 @@ impl<T: Send + 'static> wait_set::Member for SubscriptionCore<T> {
         self.endpoint.slot.taken();
         self.endpoint.has_samples()
     }
+
+    fn reader(&self) -> Option<&ReaderEndpoint> {
+        Some(&self.endpoint)
+    }
+
+    fn input_topic(&self) -> Option<&str> {
+        Some(&self.topic)
+    }
 }
 
 impl<T: 'static> Attach for SubscriptionCore<T> {

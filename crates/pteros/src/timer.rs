@@ -155,7 +155,7 @@ impl TimerCore {
         Timer { core }
     }
 
-    fn due(&self) -> Instant {
+    pub(crate) fn due(&self) -> Instant {
         Instant::from_nanos(self.due.load(Ordering::Acquire))
     }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pteros_msg::message::Service as ServiceType;
+use pteros_rmw::reader::ReaderEndpoint;
 use pteros_rmw::ready::Task;
 use pteros_rmw::rtps::time::Instant;
 use thiserror::Error;
@@ -50,6 +51,27 @@ pub trait Member: Task + Attach {
     /// already.
     #[doc(hidden)]
     fn rearm(&self) -> bool;
+
+    /// What its callback gets comes from here, if from a subscription or of
+    /// requests or replies.
+    #[doc(hidden)]
+    #[allow(private_interfaces, reason = "of our own entities only")]
+    fn reader(&self) -> Option<&ReaderEndpoint> {
+        None
+    }
+
+    /// What has come to it so far, and of that, what waits.
+    #[doc(hidden)]
+    fn arrivals(&self) -> (u64, usize) {
+        self.reader()
+            .map_or((0, 0), |reader| (reader.received(), reader.waiting()))
+    }
+
+    /// The topic that makes it run.
+    #[doc(hidden)]
+    fn input_topic(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// Names something in a [`WaitSet`].

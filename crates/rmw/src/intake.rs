@@ -157,7 +157,7 @@ impl Intake {
     }
 
     /// Samples that wait behind no set.
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match &self.instances {
             None => self.queue.len(),
             Some(instances) => instances.len(),

@@ -58,6 +58,7 @@ pub mod subscription_group;
 mod type_objects;
 pub mod udp;
 mod waiters;
+mod waiting;
 mod warm;
 pub mod writer;
 

@@ -103,7 +103,7 @@ pub struct ReaderEndpoint {
     pub slot: Slot,
     /// Publishers that fell silent, until their instances are looked after.
     silent: Mutex<Vec<Guid>>,
-    received: AtomicU64,
+    pub(crate) received: AtomicU64,
     lost: AtomicU64,
     graph: AtomicBool,
     /// Whoever it is presented with.

@@ -298,6 +298,11 @@ impl SampleQueue {
     }
 
     /// The oldest sample leaves.
+    /// The one that is taken next.
+    pub fn front(&self) -> Option<&Item> {
+        self.items.front()
+    }
+
     fn leave(&mut self) -> Option<Item> {
         let item = self.items.pop_front()?;
         if let Some(order) = &mut self.order {

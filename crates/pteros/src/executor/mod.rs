@@ -4,6 +4,9 @@
 //! the sockets' poll, runs the protocol and then the callbacks. Nothing is
 //! rebuilt per spin; a callback costs O(1) whatever the number of entities.
 
+mod chain;
+mod chain_report;
+mod chained;
 mod crew;
 mod isolated;
 mod multi;
@@ -19,6 +22,9 @@ use pteros_rmw::ready::ReadyQueue;
 use pteros_rmw::thread::ThreadError;
 use thiserror::Error;
 
+pub use chain::{CHAINS_MAX, Chain, ChainError, ChainGraph};
+pub use chain_report::{ChainReport, ChainReports};
+pub use chained::ChainExecutor;
 pub use crew::ExecutorHandle;
 pub use isolated::IsolatedExecutor;
 pub use multi::MultiThreadedExecutor;

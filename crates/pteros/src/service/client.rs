@@ -13,7 +13,7 @@ use pteros_msg::cdr::Representation;
 use pteros_msg::message::Service as ServiceType;
 use pteros_rmw::gate::Gate;
 use pteros_rmw::graph::NodeKey;
-use pteros_rmw::reader::Wants;
+use pteros_rmw::reader::{ReaderEndpoint, Wants};
 use pteros_rmw::ready::{ReadyQueue, Slot, Task};
 use pteros_rmw::rtps::time::Instant;
 use pteros_rmw::service::{CallId, Reply, SendError, ServiceClient};
@@ -565,6 +565,10 @@ impl<R: Send + Sync + 'static> wait_set::Member for ClientCore<R> {
         self.runtime.replies.has_samples()
             || !self.due.lock().is_empty()
             || self.calls.lock().values().any(is_done)
+    }
+
+    fn reader(&self) -> Option<&ReaderEndpoint> {
+        Some(&self.runtime.replies)
     }
 }
 

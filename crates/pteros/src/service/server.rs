@@ -10,7 +10,7 @@ use pteros_msg::message::Service as ServiceType;
 use pteros_rmw::error::PublishError;
 use pteros_rmw::gate::Gate;
 use pteros_rmw::graph::NodeKey;
-use pteros_rmw::reader::Wants;
+use pteros_rmw::reader::{ReaderEndpoint, Wants};
 use pteros_rmw::ready::Task;
 use pteros_rmw::service::{Request, RequestId, ServerCounts, ServiceServer};
 
@@ -447,6 +447,10 @@ impl<Q: Send + 'static, R: Send + 'static> wait_set::Member for ServerCore<Q, R>
     fn rearm(&self) -> bool {
         self.runtime.requests.slot.taken();
         self.runtime.requests.has_samples()
+    }
+
+    fn reader(&self) -> Option<&ReaderEndpoint> {
+        Some(&self.runtime.requests)
     }
 }
 

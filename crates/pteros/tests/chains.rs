@@ -1,0 +1,356 @@
+//! Chains of callbacks: the urgent first, the begun before the new, and how long
+//! they take.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "callbacks take their time, and a spin is cancelled from outside"
+)]
+
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pteros::config::DiscoveryRange;
+use pteros::interfaces::std_msgs::msg::UInt64;
+use pteros::prelude::*;
+use pteros::{Chain, ChainError, ChainExecutor, ChainGraph, ChainReport};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_millis(1);
+
+/// One that meets nobody.
+fn context() -> Context {
+    let options = ContextOptions {
+        discovery_range: Some(DiscoveryRange::Off),
+        ..ContextOptions::default()
+    };
+    Context::with_options(options).unwrap()
+}
+
+fn publish(publisher: &Publisher<UInt64>, data: u64) {
+    publisher.publish_owned(UInt64 { data }).unwrap();
+}
+
+fn busy_for(span: Duration) {
+    let begun = Instant::now();
+    while begun.elapsed() < span {
+        std::hint::spin_loop();
+    }
+}
+
+struct Scene {
+    context: Context,
+    node: Node,
+    log: Arc<Mutex<Vec<(&'static str, u64)>>>,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let context = context();
+        Self {
+            node: context.node("n").unwrap(),
+            context,
+            log: Arc::default(),
+        }
+    }
+
+    fn executor(&self) -> ChainExecutor {
+        let executor = ChainExecutor::new(&self.context);
+        executor.add_node(&self.node).unwrap();
+        executor
+    }
+
+    fn publisher(&self, topic: &str) -> Publisher<UInt64> {
+        self.node.create_publisher(topic, 10).unwrap()
+    }
+
+    /// Notes what it gets and hands it on.
+    fn callback(&self, topic: &'static str, to: &[&str]) -> Subscription<UInt64> {
+        let log = self.log.clone();
+        let to: Vec<_> = to.iter().map(|topic| self.publisher(topic)).collect();
+        let callback = move |sample: Sample<UInt64>| {
+            log.lock().unwrap().push((topic, sample.data));
+            to.iter()
+                .for_each(|publisher| publish(publisher, sample.data));
+        };
+        self.node.create_subscription(topic, 10, callback).unwrap()
+    }
+
+    fn log(&self) -> Vec<(&'static str, u64)> {
+        std::mem::take(&mut *self.log.lock().unwrap())
+    }
+}
+
+#[test]
+fn the_urgent_go_first_and_who_is_in_no_chain_last() {
+    let scene = Scene::new();
+    let (none, low, high) = (
+        scene.callback("none", &[]),
+        scene.callback("low", &[]),
+        scene.callback("high", &[]),
+    );
+    let executor = scene.executor();
+    let chain = |name, priority, entity: &Subscription<UInt64>| {
+        executor.add_chain(&Chain::new(name, priority).then(entity))
+    };
+    chain("low", 1, &low).unwrap();
+    chain("high", 9, &high).unwrap();
+    for topic in ["none", "low", "high"] {
+        let publisher = scene.publisher(topic);
+        (0..2).for_each(|n| publish(&publisher, n));
+    }
+    assert_eq!(executor.spin_some(), 6);
+    let expected = ["high", "low", "none"].map(|who| [(who, 0), (who, 1)]);
+    assert_eq!(scene.log(), expected.concat());
+    drop(none);
+}
+
+#[test]
+fn an_instance_that_has_begun_ends_before_another_begins() {
+    let scene = Scene::new();
+    let (a, b, c) = (
+        scene.callback("a", &["b"]),
+        scene.callback("b", &["c"]),
+        scene.callback("c", &[]),
+    );
+    let executor = scene.executor();
+    let chain = Chain::new("abc", 1).then(&a).then(&b).then(&c);
+    executor.add_chain(&chain).unwrap();
+    let publisher = scene.publisher("a");
+    (0..3).for_each(|n| publish(&publisher, n));
+    assert_eq!(executor.spin_some(), 9);
+    let expected: Vec<_> = (0..3)
+        .flat_map(|n| [("a", n), ("b", n), ("c", n)])
+        .collect();
+    assert_eq!(scene.log(), expected);
+    let [report] = &executor.reports().all()[..] else {
+        panic!("one chain");
+    };
+    assert_eq!((report.count, report.deadline_misses), (3, 0));
+    assert!(report.min <= report.mean && report.mean <= report.max);
+    assert!(report.p99 <= report.max && report.min > Duration::ZERO);
+}
+
+/// The timer at a chain's head goes after what it has set off, and after each
+/// callback it is looked again what is ready.
+#[test]
+fn what_a_callback_makes_ready_is_looked_at_before_the_next() {
+    let scene = Scene::new();
+    let (other, brake, log) = (
+        scene.callback("other", &["brake"]),
+        scene.callback("brake", &[]),
+        scene.log.clone(),
+    );
+    let timer = scene
+        .node
+        .create_timer(SOON, move || log.lock().unwrap().push(("timer", 0)))
+        .unwrap();
+    let executor = scene.executor();
+    let urgent = Chain::new("urgent", 5).then(&timer).then(&brake);
+    executor.add_chain(&urgent).unwrap();
+    executor
+        .add_chain(&Chain::new("other", 1).then(&other))
+        .unwrap();
+    let (to_other, to_brake) = (scene.publisher("other"), scene.publisher("brake"));
+    (1..=2).for_each(|n| publish(&to_other, n));
+    publish(&to_brake, 0);
+    busy_for(2 * SOON);
+    executor.spin_some();
+    timer.cancel();
+    let mut seen = scene.log();
+    let at = seen.iter().position(|(who, _)| *who == "timer").unwrap();
+    assert_eq!(at, 1, "after the brake, before all others");
+    seen.retain(|(who, _)| *who != "timer");
+    let expected = [
+        ("brake", 0),
+        ("other", 1),
+        ("brake", 1),
+        ("other", 2),
+        ("brake", 2),
+    ];
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn a_report_tells_how_long_instances_took_waiting_included() {
+    let scene = Scene::new();
+    let (a, b) = (scene.callback("a", &["b", "b"]), scene.callback("b", &[]));
+    let executor = scene.executor();
+    let chain = Chain::new("ab", 3).then(&a).then(&b).deadline(2 * SOON);
+    executor.add_chain(&chain).unwrap();
+    let publisher = scene.publisher("a");
+    let reports = executor.reports();
+    publish(&publisher, 1);
+    // Nobody spins for so long.
+    busy_for(3 * SOON);
+    executor.spin_some();
+    let [late] = &reports.all()[..] else {
+        panic!("one chain");
+    };
+    // Two messages came of the one: two ends.
+    assert_eq!((late.count, late.deadline_misses), (2, 2));
+    assert!(late.min >= 3 * SOON, "{late:?}");
+    assert_eq!((late.chain.as_str(), late.priority), ("ab", 3));
+    reports.reset();
+    assert_eq!(reports.all()[0].count, 0);
+    // Of one that starts with a timer: from when it was due.
+    let timer = scene.node.create_one_shot_timer(SOON, || ()).unwrap();
+    executor
+        .add_chain(&Chain::new("t", 1).then(&timer))
+        .unwrap();
+    busy_for(4 * SOON);
+    executor.spin_some();
+    let of_timer = &reports.all()[1];
+    assert_eq!(of_timer.count, 1);
+    assert!(
+        of_timer.min >= 2 * SOON && of_timer.max < PATIENCE,
+        "{of_timer:?}"
+    );
+}
+
+#[test]
+fn messages_that_made_room_for_newer_ones_are_not_taken_for_ends() {
+    let scene = Scene::new();
+    let log = scene.log.clone();
+    let newest = scene
+        .node
+        .create_subscription("b", 1, move |sample: Sample<UInt64>| {
+            log.lock().unwrap().push(("b", sample.data));
+        })
+        .unwrap();
+    let a = scene.callback("a", &["b", "b", "b"]);
+    let executor = scene.executor();
+    let chain = Chain::new("ab", 1).then(&a).then(&newest);
+    executor.add_chain(&chain).unwrap();
+    publish(&scene.publisher("a"), 1);
+    executor.spin_some();
+    assert_eq!(scene.log(), [("a", 1), ("b", 1)]);
+    assert_eq!(executor.reports().all()[0].count, 1);
+}
+
+#[test]
+fn chains_fork_and_join_and_each_is_told_apart() {
+    let scene = Scene::new();
+    let (lidar, radar, fuse, left, right) = (
+        scene.callback("lidar", &["fuse"]),
+        scene.callback("radar", &["fuse"]),
+        scene.callback("fuse", &["left", "right"]),
+        scene.callback("left", &[]),
+        scene.callback("right", &[]),
+    );
+    let topics =
+        |names: &[&str]| -> Vec<String> { names.iter().map(|name| format!("/{name}")).collect() };
+    let graph = ChainGraph::new()
+        .callback(&fuse, topics(&["left", "right"]))
+        .callback(&lidar, topics(&["fuse"]))
+        .callback(&radar, topics(&["fuse"]))
+        .callback(&left, topics(&[]))
+        .callback(&right, topics(&[]));
+    let chains = graph.chains().unwrap();
+    let names: Vec<_> = chains.iter().map(Chain::name).collect();
+    let expected = [
+        "/lidar → /fuse → /left",
+        "/lidar → /fuse → /right",
+        "/radar → /fuse → /left",
+        "/radar → /fuse → /right",
+    ];
+    assert_eq!(names, expected);
+    let executor = scene.executor();
+    for (chain, priority) in chains.into_iter().zip([4, 3, 2, 1]) {
+        executor.add_chain(&chain.priority(priority)).unwrap();
+    }
+    let (to_lidar, to_radar) = (scene.publisher("lidar"), scene.publisher("radar"));
+    publish(&to_radar, 1);
+    publish(&to_lidar, 2);
+    publish(&to_radar, 3);
+    executor.spin_some();
+    let order: Vec<_> = scene
+        .log()
+        .into_iter()
+        .map(|(who, _)| who)
+        .take(4)
+        .collect();
+    assert_eq!(order, ["lidar", "fuse", "left", "right"]);
+    let counts: Vec<_> = executor.reports().all().iter().map(|r| r.count).collect();
+    assert_eq!(counts, [1, 1, 2, 2]);
+}
+
+#[test]
+fn a_chain_that_cannot_be_is_refused_with_a_reason() {
+    let scene = Scene::new();
+    let a = scene.callback("a", &[]);
+    let executor = scene.executor();
+    let chain = || "odd".to_owned();
+    let empty = executor.add_chain(&Chain::new("odd", 1)).unwrap_err();
+    assert_eq!(empty, ChainError::Empty { chain: chain() });
+    let twice = Chain::new("odd", 1).then(&a).then(&a);
+    let what = "subscription \"/a\" of node \"/n\"".to_owned();
+    let refused = executor.add_chain(&twice).unwrap_err();
+    assert_eq!(
+        refused,
+        ChainError::Twice {
+            chain: chain(),
+            what
+        }
+    );
+    for _ in 0..64 {
+        executor.add_chain(&Chain::new("one", 1).then(&a)).unwrap();
+    }
+    let more = executor
+        .add_chain(&Chain::new("odd", 1).then(&a))
+        .unwrap_err();
+    assert_eq!(more, ChainError::TooMany { chain: chain() });
+}
+
+/// Under a load that never ends: what comes while a callback runs, from another
+/// thread, goes next.
+#[test]
+fn an_urgent_chain_waits_for_one_callback_of_a_busy_executor() {
+    const ROUNDS: u64 = 20;
+    let scene = Scene::new();
+    let again = scene.publisher("busy");
+    let feed = again.clone();
+    let (ask, asked) = mpsc::channel();
+    let (answer, answered) = mpsc::channel();
+    let answered = Arc::new(Mutex::new(answered));
+    let busy: Vec<_> = (0..3)
+        .map(|_| {
+            let (again, log) = (again.clone(), scene.log.clone());
+            let (ask, answered) = (ask.clone(), answered.clone());
+            let callback = move |sample: Sample<UInt64>| {
+                publish(&again, sample.data);
+                // Until all is over somebody publishes what is urgent meanwhile.
+                if ask.send(()).is_ok() {
+                    answered.lock().unwrap().recv_timeout(PATIENCE).unwrap();
+                }
+                log.lock().unwrap().push(("busy", 0));
+            };
+            let node = &scene.node;
+            node.create_subscription("busy", 10, callback).unwrap()
+        })
+        .collect();
+    let urgent = scene.callback("urgent", &[]);
+    let executor = scene.executor();
+    let chain = Chain::new("urgent", 1).then(&urgent);
+    executor.add_chain(&chain).unwrap();
+    let (handle, reports) = (executor.handle(), executor.reports());
+    let to_urgent = scene.publisher("urgent");
+    publish(&feed, 1);
+    thread::scope(|scope| {
+        scope.spawn(move || executor.spin());
+        for n in 0..ROUNDS {
+            asked.recv_timeout(PATIENCE).unwrap();
+            publish(&to_urgent, n);
+            answer.send(()).unwrap();
+        }
+        asked.recv_timeout(PATIENCE).unwrap();
+        handle.cancel();
+        answer.send(()).unwrap();
+    });
+    let report: ChainReport = reports.all().remove(0);
+    assert_eq!(report.count, ROUNDS);
+    let expected: Vec<_> = (0..ROUNDS)
+        .flat_map(|n| [("busy", 0), ("urgent", n)])
+        .collect();
+    assert_eq!(scene.log()[..expected.len()], expected);
+    drop(busy);
+}
