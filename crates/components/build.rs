@@ -1,6 +1,6 @@
 //! Lets the container find the library that it shares with the components in
-//! its own folder, or in `lib` beside that, and the standard library where the
-//! compiler has it.
+//! its own folder, in cargo's `deps` or in `lib` beside that, and the standard
+//! library where the compiler has it.
 #![allow(
     clippy::disallowed_methods,
     reason = "a build script asks cargo by environment variables"
@@ -16,7 +16,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         .args(["--print", "target-libdir", "--target", &env::var("TARGET")?])
         .output()?;
     let compilers = String::from_utf8(output.stdout)?;
-    for folder in ["$ORIGIN", "$ORIGIN/../lib", compilers.trim()] {
+    for folder in [
+        "$ORIGIN",
+        "$ORIGIN/deps",
+        "$ORIGIN/../lib",
+        compilers.trim(),
+    ] {
         println!("cargo::rustc-link-arg=-Wl,-rpath,{folder}");
     }
     Ok(())

@@ -39,6 +39,7 @@ fn main() -> Result<()> {
         "bench" => exit_as(bench::run(&rest)?),
         bench::INSIDE_TASK => bench::run_inside(&rest)?,
         bench::host::INSIDE_TASK => bench::host::run_inside(&rest)?,
+        bench::composition::INSIDE_TASK => bench::composition::run_inside(&rest)?,
         bench::loss::INSIDE_TASK => bench::loss::run_inside(&rest)?,
         bench::relay::TASK => bench::relay::run(&rest)?,
         "flood" => exit_as(flood::run(&rest)?),
@@ -49,7 +50,7 @@ fn main() -> Result<()> {
         "loom" => exit_as(loom::run(&rest)?),
         namespace::INSIDE_TASK => exit_as(namespace::run_inside(&rest)?),
         _ => bail!(
-            "usage: cargo xtask test [--no-peers] | tidy | generate [--check] | bench host|wire|loss [--quick] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | peers [--check] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
+            "usage: cargo xtask test [--no-peers] | tidy | generate [--check] | bench host|wire|loss|composition [--quick] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | peers [--check] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
         ),
     }
     Ok(())

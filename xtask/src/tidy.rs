@@ -90,6 +90,8 @@ const ARROWS: &[(&str, &[&str])] = &[
         "pteros-components",
         &["pteros", "pteros-dylib", "pteros-component"],
     ),
+    // For the tests of the box.
+    ("misbehaving", &["pteros", "pteros-dylib"]),
     ("pteros-cli", &["pteros", "pteros-component"]),
     ("pteros-sim", &["pteros-msg", "pteros-rtps", "pteros-rmw"]),
     (

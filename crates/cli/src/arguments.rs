@@ -1,6 +1,7 @@
 //! The command line: nouns, verbs and the flags that every verb knows.
 
 use crate::completion::Completion;
+use crate::component::ComponentVerb;
 use crate::demo::Demo;
 use crate::interface::InterfaceVerb;
 use crate::lifecycle::LifecycleVerb;
@@ -81,6 +82,9 @@ pub enum Noun {
     /// Look at and change the states of managed nodes
     #[command(subcommand, arg_required_else_help = true)]
     Lifecycle(LifecycleVerb),
+    /// Run containers, and load components into them
+    #[command(subcommand, arg_required_else_help = true)]
+    Component(ComponentVerb),
     /// Show message, service and action types
     #[command(subcommand, arg_required_else_help = true)]
     Interface(InterfaceVerb),
@@ -100,6 +104,7 @@ impl Noun {
             Self::Node(verb) => verb.run(shared),
             Self::Service(verb) => verb.run(shared),
             Self::Lifecycle(verb) => verb.run(shared),
+            Self::Component(verb) => verb.run(shared),
             Self::Interface(verb) => verb.run(shared),
             Self::Store(verb) => verb.run(shared),
             Self::Completion(verb) => verb.run(shared),

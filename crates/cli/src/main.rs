@@ -13,6 +13,7 @@
 
 mod arguments;
 mod completion;
+mod component;
 mod console;
 mod dds_flags;
 mod demo;

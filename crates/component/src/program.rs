@@ -10,7 +10,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use pteros::args::Arguments;
+use pteros::interfaces::composition_interfaces::srv::LoadNode_Request;
+use pteros::interfaces::rcl_interfaces::msg::Parameter;
 use pteros::log::Severity;
+use pteros::parameter::ParameterValue;
 use pteros::{Context, ContextOptions};
 use tracing_subscriber::EnvFilter;
 
@@ -21,10 +24,14 @@ pub const PROGRAM: &str = "pteros-container";
 
 const USAGE: &str = "\
 usage: pteros-container [--executor single|multi|isolated] [--threads N] [--load-timeout SECONDS]
+                        [--load PACKAGE CLASS [-n NAME] [--node-namespace NAMESPACE] [-r RULE]
+                         [-p NAME:=VALUE] [-e NAME:=VALUE] [--log-level LEVEL]] …
                         [--ros-args …]";
 
 /// A container as the command line says, until Ctrl-C: the whole of a
 /// container program's `main`. The program must be linked with `pteros-dylib`.
+/// `--load PACKAGE CLASS` loads a component before anything else, with the flags
+/// behind it; if that fails, so does the program.
 ///
 /// ```no_run
 /// fn main() -> std::process::ExitCode {
@@ -43,7 +50,7 @@ pub fn main() -> ExitCode {
 
 fn run() -> Result<(), Box<dyn Error>> {
     let (arguments, rest) = Arguments::from_process()?;
-    let Some(options) = read(&rest)? else {
+    let Some(wanted) = Wanted::read(&rest)? else {
         println!("{USAGE}");
         return Ok(());
     };
@@ -53,45 +60,103 @@ fn run() -> Result<(), Box<dyn Error>> {
         use_environment: true,
         ..ContextOptions::default()
     })?;
-    let container = Container::new(&context, options)?;
+    let container = Container::new(&context, wanted.options)?;
+    for request in &wanted.load {
+        container.load(request)?;
+    }
+    tracing::info!(
+        "container {} is ready",
+        container.node().fully_qualified_name()
+    );
     Ok(container.spin()?)
 }
 
-/// The options; `None` if only help is wanted.
-fn read(words: &[String]) -> Result<Option<ContainerOptions>, String> {
-    let mut options = ContainerOptions::default();
-    let mut threads = None;
-    let mut words = words.iter();
-    while let Some(flag) = words.next() {
-        let mut value = || {
-            let value = words.next();
-            value.ok_or_else(|| format!("{flag} needs a value after it\n{USAGE}"))
-        };
-        match flag.as_str() {
-            "--executor" => options.executor = value()?.parse()?,
-            "--threads" => threads = Some(count(flag, value()?)?),
-            "--load-timeout" => {
-                let text = value()?;
-                let seconds = text.parse().ok().filter(|seconds: &f64| *seconds > 0.0);
-                let timeout = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
-                options.load_timeout = timeout.ok_or_else(|| {
-                    format!("{flag} {text}: no number of seconds above zero; write {flag} 10")
-                })?;
+/// What the command line asks for.
+#[derive(Default)]
+struct Wanted {
+    options: ContainerOptions,
+    threads: Option<usize>,
+    load: Vec<LoadNode_Request>,
+}
+
+impl Wanted {
+    /// `None` if only help is wanted.
+    fn read(words: &[String]) -> Result<Option<Self>, String> {
+        let mut wanted = Self::default();
+        let mut words = words.iter();
+        while let Some(flag) = words.next() {
+            let mut value = || {
+                let value = words.next();
+                value.ok_or_else(|| format!("{flag} needs a value after it\n{USAGE}"))
+            };
+            match flag.as_str() {
+                "--executor" => wanted.options.executor = value()?.parse()?,
+                "--threads" => wanted.threads = Some(count(flag, value()?)?),
+                "--load-timeout" => wanted.options.load_timeout = seconds(flag, value()?)?,
+                "--load" => wanted.load.push(LoadNode_Request {
+                    package_name: value()?.clone(),
+                    plugin_name: value()?.clone(),
+                    ..LoadNode_Request::default()
+                }),
+                "--help" | "-h" => return Ok(None),
+                _ => wanted.of_component(flag, value)?,
             }
-            "--help" | "-h" => return Ok(None),
-            _ => return Err(format!("{flag} is not known\n{USAGE}")),
         }
+        match (&mut wanted.options.executor, wanted.threads) {
+            (_, None) => {}
+            (ExecutorKind::Multi(number), Some(threads)) => *number = threads,
+            (_, Some(threads)) => {
+                return Err(format!(
+                    "--threads {threads}: only --executor multi has so many; add it, or leave --threads out"
+                ));
+            }
+        }
+        Ok(Some(wanted))
     }
-    match (&mut options.executor, threads) {
-        (_, None) => {}
-        (ExecutorKind::Multi(number), Some(threads)) => *number = threads,
-        (_, Some(threads)) => {
+
+    /// A flag of the component that `--load` named last.
+    fn of_component<'w>(
+        &mut self,
+        flag: &str,
+        value: impl FnOnce() -> Result<&'w String, String>,
+    ) -> Result<(), String> {
+        let known = ["-n", "--node-namespace", "-r", "-p", "-e", "--log-level"];
+        if !known.contains(&flag) {
+            return Err(format!("{flag} is not known\n{USAGE}"));
+        }
+        let Some(request) = self.load.last_mut() else {
             return Err(format!(
-                "--threads {threads}: only --executor multi has so many; add it, or leave --threads out"
+                "{flag}: of which component? Write --load PACKAGE CLASS before it"
             ));
+        };
+        let value = value()?;
+        match flag {
+            "-n" => request.node_name.clone_from(value),
+            "--node-namespace" => request.node_namespace.clone_from(value),
+            "-r" => request.remap_rules.push(value.clone()),
+            "-p" => request.parameters.push(assignment(flag, value)?),
+            "-e" => request.extra_arguments.push(assignment(flag, value)?),
+            _ => request.log_level = value.parse::<Severity>().map_err(|e| e.to_string())? as u8,
         }
+        Ok(())
     }
-    Ok(Some(options))
+}
+
+fn assignment(flag: &str, text: &str) -> Result<Parameter, String> {
+    let parts = text.split_once(":=").filter(|(name, _)| !name.is_empty());
+    let (name, value) = parts.ok_or_else(|| format!("{flag} {text}: write NAME:=VALUE"))?;
+    let value = ParameterValue::from_yaml(value).map_err(|e| format!("{flag} {text}: {e}"))?;
+    Ok(Parameter {
+        name: name.into(),
+        value: value.into_message(),
+    })
+}
+
+fn seconds(flag: &str, text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|seconds: &f64| *seconds > 0.0);
+    let timeout = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    timeout
+        .ok_or_else(|| format!("{flag} {text}: no number of seconds above zero; write {flag} 10"))
 }
 
 fn count(flag: &str, text: &str) -> Result<usize, String> {

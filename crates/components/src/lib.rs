@@ -2,13 +2,29 @@
 //! loaded by a container from this crate's shared library.
 #![deny(missing_docs)]
 
+mod image_filter;
+mod image_source;
+mod latency_probe;
 mod listener;
+mod period;
 mod talker;
+mod throttle;
 
 // Shares Pteros with the container instead of bringing a copy along.
 use pteros_dylib as _;
 
+pub use image_filter::ImageFilter;
+pub use image_source::ImageSource;
+pub use latency_probe::LatencyProbe;
 pub use listener::Listener;
 pub use talker::Talker;
+pub use throttle::Throttle;
 
-pteros::register_components!(Talker, Listener);
+pteros::register_components!(
+    Talker,
+    Listener,
+    ImageSource,
+    ImageFilter,
+    Throttle,
+    LatencyProbe,
+);

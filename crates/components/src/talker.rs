@@ -1,12 +1,13 @@
-//! Says hello once a second.
-
-use std::time::Duration;
+//! Says hello.
 
 use pteros::component::{Component, ComponentError};
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
 
-/// Publishes `Hello World: N` on `chatter`, once a second.
+use crate::period::period;
+
+/// Publishes `Hello World: N` on `chatter`. Parameter `rate`: times a second, 1 by
+/// default.
 pub struct Talker {
     node: Node,
     _timer: Timer,
@@ -16,8 +17,9 @@ impl Component for Talker {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
         let node = context.node_with(options.name("talker"))?;
         let publisher = node.create_publisher::<Text>("chatter", QosProfile::default())?;
+        let rate = node.declare_parameter("rate", 1.0)?.value();
         let (mut count, name) = (0_u64, node.logger_name());
-        let timer = node.create_timer(Duration::from_secs(1), move || {
+        let timer = node.create_timer(period(rate)?, move || {
             count += 1;
             let data = format!("Hello World: {count}");
             tracing::info!("[{name}] Publishing: '{data}'");

@@ -138,6 +138,11 @@ struct Lifecycle;
 #[doc = include_str!("../../../docs/parameters.md")]
 struct Parameters;
 
+/// The example of docs/components.md compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/components.md")]
+struct Components;
+
 /// What a program usually needs.
 pub mod prelude {
     pub use crate::{

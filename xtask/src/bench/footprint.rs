@@ -69,8 +69,13 @@ fn field(text: &str, key: &str) -> Result<u64> {
         .with_context(|| format!("no {key} in {text}"))
 }
 
+/// Proportional set size of a process.
+pub fn pss_kb(id: u32) -> Result<u64> {
+    field(&read(id, "smaps_rollup")?, "Pss:")
+}
+
 /// User and system time, fields 14 and 15 of proc_pid_stat(5).
-fn cpu_ticks(id: u32) -> Result<u64> {
+pub fn cpu_ticks(id: u32) -> Result<u64> {
     let stat = read(id, "stat")?;
     let after_name = stat.rsplit(')').next().unwrap_or_default();
     let times = after_name.split_whitespace().skip(11).take(2);

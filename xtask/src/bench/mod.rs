@@ -6,6 +6,7 @@
 //! ratios of one run much less. Every program runs without CAP_NET_ADMIN, so
 //! that nobody gets larger socket buffers than an ordinary user would.
 
+pub mod composition;
 mod contestant;
 mod footprint;
 pub mod host;
@@ -54,7 +55,8 @@ pub fn run(arguments: &[String]) -> Result<ExitStatus> {
         [task, flags @ ..] if task == "wire" => flags,
         [task, flags @ ..] if task == "loss" => return loss::run(flags),
         [task, flags @ ..] if task == "host" => return host::run(flags),
-        _ => bail!("usage: cargo xtask bench host|wire|loss [OPTION...]"),
+        [task, flags @ ..] if task == "composition" => return composition::run(flags),
+        _ => bail!("usage: cargo xtask bench host|wire|loss|composition [OPTION...]"),
     };
     Plan::parse(flags)?;
     let folder = peers::prepare_for_bench()?;

@@ -161,7 +161,7 @@ impl OwnThread {
             }
         };
         let thread = Builder::new()
-            .name("component".into())
+            .name(node.name().into())
             .spawn(run)
             .map_err(|error| ExecutorError::NoThread {
                 reason: error.to_string(),

@@ -4,6 +4,7 @@
 use pteros::args::Arguments;
 use pteros::interfaces::composition_interfaces::srv::LoadNode_Request;
 use pteros::interfaces::rcl_interfaces::msg::{Parameter, ParameterType};
+use pteros::parameter::{Parameter as NodeParameter, ParameterValue};
 use pteros::{NodeOptions, ThreadSettings};
 
 use crate::error::LoadError;
@@ -25,8 +26,22 @@ impl Understood {
                 reason,
             })?;
         }
+        let mut overrides = Vec::new();
+        for given in &request.parameters {
+            let value = ParameterValue::from_message(&given.value).ok_or_else(|| {
+                let number = given.value.r#type;
+                LoadError::Argument {
+                    class: request.plugin_name.clone(),
+                    argument: format!("parameter {:?}", given.name),
+                    reason: format!("is of type {number}, which does not exist; use 0 to 9"),
+                }
+            })?;
+            let name = given.name.clone();
+            overrides.push(NodeParameter { name, value });
+        }
         let options = NodeOptions::default()
             .arguments(arguments(request)?)
+            .parameter_overrides(overrides)
             .use_global_arguments(extra.forward_global_arguments);
         Ok(Self {
             options,

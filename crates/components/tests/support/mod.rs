@@ -5,7 +5,7 @@
     reason = "a container at work while the test asks it is a thread"
 )]
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -24,28 +24,15 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 pub const BOX: &str = "pteros_components";
 pub const BAD: &str = "misbehaving";
 
-/// A folder that cargo writes into: programs, this one in its `deps`.
-pub fn built() -> PathBuf {
-    let own = std::env::current_exe().unwrap();
-    own.parent().and_then(Path::parent).unwrap().to_owned()
-}
-
 /// The library of that name as this cargo command built it.
 pub fn library(name: &str) -> PathBuf {
-    let folder = if name == BAD { "examples" } else { "deps" };
-    let path = built().join(folder).join(format!("lib{name}.so"));
-    assert!(
-        path.is_file(),
-        "{} is not there; run the whole of `cargo test -p pteros-components`",
-        path.display()
-    );
-    path
+    let own = std::env::current_exe().unwrap();
+    own.with_file_name(format!("lib{name}.so"))
 }
 
 /// An index of the box and of the misbehaving.
 pub fn index() -> Index {
-    let folders = [BOX, BAD].map(|name| library(name).parent().unwrap().to_owned());
-    Index::new(folders, [])
+    Index::new([library(BOX).parent().unwrap().to_owned()], [])
 }
 
 /// A container that spins, with clients of its services.

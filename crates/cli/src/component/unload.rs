@@ -1,0 +1,56 @@
+//! `pteros component unload`.
+
+use super::known::{ask, container};
+use crate::outcome::Failed;
+use crate::session::{DiscoveryFlags, Session};
+use crate::shared::Shared;
+use anyhow::Result;
+use clap::Args;
+use pteros::interfaces::composition_interfaces::srv::{UnloadNode, UnloadNode_Request};
+use serde_json::{Value, json};
+
+/// Arguments of `component unload`.
+#[derive(Debug, Args)]
+pub struct Unload {
+    #[command(flatten)]
+    discovery: DiscoveryFlags,
+    /// Full name of the container (e.g. /ComponentManager)
+    container_node_name: String,
+    /// Numbers of the components, as component list shows them
+    #[arg(required = true, value_name = "COMPONENT_UID")]
+    component_uid: Vec<u64>,
+}
+
+impl Unload {
+    /// Unloads each; one that cannot be does not keep the others.
+    pub fn run(self, shared: &Shared) -> Result<()> {
+        let session = Session::open(shared, None)?;
+        let graph = session.discover(&self.discovery);
+        let name = container(&session, &graph, &self.container_node_name)?;
+        let (console, mut rows, mut failed) = (shared.console, Vec::new(), false);
+        for unique_id in self.component_uid {
+            let request = UnloadNode_Request { unique_id };
+            let answer = ask::<UnloadNode>(&session, &name, "unload_node", &request)?;
+            let (success, why) = (answer.success, &answer.error_message);
+            failed |= !success;
+            if console.json {
+                rows.push(json!({ "unique_id": unique_id, "success": success, "error": why }));
+            } else if success {
+                console.line(format!(
+                    "Unloaded component {unique_id} from '{name}' container node"
+                ))?;
+            } else {
+                console.remark(format!(
+                    "Failed to unload component {unique_id} from '{name}' container node: {why}"
+                ));
+            }
+        }
+        if console.json {
+            console.json(&Value::from(rows))?;
+        }
+        match failed {
+            true => Err(Failed.into()),
+            false => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The same nodes as a component library.
+#![allow(missing_docs, reason = "a library of the bench")]
+
+mod nodes;
+
+use nodes::{Empty, GraphNode};
+use pteros_dylib as _;
+
+pteros::register_components!(Empty, GraphNode);

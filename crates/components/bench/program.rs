@@ -1,0 +1,55 @@
+//! A program that composes by hand: `empty N`, `graph`, or `row I` for one node
+//! of the graph. Says `ready` when all are there.
+
+use pteros::component::{Component, ComponentError};
+use pteros::parameter::{Parameter, ParameterValue};
+use pteros::prelude::*;
+
+use crate::nodes::{Empty, GRAPH_NODES, GraphNode, name_of};
+
+pub fn main() -> Result<(), ComponentError> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let context = Context::new()?;
+    let executor = SingleThreadedExecutor::new(&context);
+    let mut kept: Vec<Box<dyn std::any::Any>> = Vec::new();
+    let mut rows = 0..0;
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["empty", count] => {
+            for number in 0..count.parse::<usize>()? {
+                // Each process has its own.
+                let name = format!("empty_{}_{number}", std::process::id());
+                let options = NodeOptions::default().arguments(renamed(&name)?);
+                let node = Empty::new(&context, options)?;
+                executor.add_node(node.node())?;
+                kept.push(Box::new(node));
+            }
+        }
+        ["graph"] => rows = 0..GRAPH_NODES,
+        ["row", row] => {
+            let row = row.parse()?;
+            rows = row..row + 1;
+        }
+        _ => return Err("usage: empty N | graph | row I".into()),
+    }
+    for row in rows {
+        let which = Parameter {
+            name: "row".into(),
+            value: ParameterValue::Integer(i64::try_from(row)?),
+        };
+        let options = NodeOptions::default()
+            .parameter_overrides([which])
+            .arguments(renamed(name_of(row))?);
+        let node = GraphNode::new(&context, options)?;
+        executor.add_node(node.node())?;
+        kept.push(Box::new(node));
+    }
+    println!("ready");
+    executor.spin();
+    Ok(())
+}
+
+fn renamed(name: &str) -> Result<pteros::args::Arguments, ComponentError> {
+    let words = ["--ros-args".into(), "-r".into(), format!("__node:={name}")];
+    let (arguments, _) = pteros::args::Arguments::parse(words)?;
+    Ok(arguments)
+}

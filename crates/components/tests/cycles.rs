@@ -1,0 +1,88 @@
+//! Unloading frees everything a component had: endpoints, threads, descriptors,
+//! memory. A test binary of its own: it counts what the whole process holds.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "it waits for threads of the operating system, and sets how memory is kept"
+)]
+
+mod support;
+
+use std::time::Instant;
+
+use pteros_component::{ContainerOptions, ExecutorKind};
+use support::{BAD, BOX, PATIENCE, Running};
+
+const CYCLES: usize = 200;
+
+fn entries(folder: &str) -> usize {
+    std::fs::read_dir(folder).unwrap().count()
+}
+
+/// Resident memory in KiB.
+fn resident() -> usize {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = text.lines().find(|line| line.starts_with("VmRSS:"));
+    let number = line.unwrap().split_whitespace().nth(1).unwrap();
+    number.parse().unwrap()
+}
+
+fn cycle(container: &Running) {
+    for (package, class) in [(BAD, "Heavy"), (BOX, "Listener")] {
+        let loaded = container.load(package, class);
+        assert!(loaded.success, "{loaded:?}");
+        let gone = container.unload(loaded.unique_id);
+        assert!(gone.success, "{gone:?}");
+    }
+}
+
+fn story(executor: ExecutorKind) {
+    let container = Running::new(ContainerOptions {
+        executor,
+        index: support::index(),
+        ..ContainerOptions::default()
+    });
+    (0..20).for_each(|_| cycle(&container));
+    let graph = container.context.graph();
+    let counts = || {
+        (
+            graph.topics().len(),
+            graph.services().len(),
+            graph.nodes().len(),
+        )
+    };
+    let before_threads = entries("/proc/self/task");
+    let before = (counts(), entries("/proc/self/fd"), resident());
+    (0..CYCLES).for_each(|_| cycle(&container));
+    // Who answered last may be on its way out yet.
+    let threads = || entries("/proc/self/task");
+    let until = Instant::now() + PATIENCE;
+    while threads() > before_threads && Instant::now() < until {
+        std::thread::yield_now();
+    }
+    let after = (counts(), entries("/proc/self/fd"), resident());
+    assert_eq!((after.0, after.1), (before.0, before.1));
+    assert!(threads() <= before_threads, "{} threads", threads());
+    let grown = after.2.saturating_sub(before.2);
+    assert!(
+        grown < 1_200,
+        "{executor:?}: {grown} KiB more after {CYCLES} cycles"
+    );
+}
+
+/// glibc keeps memory for each of several threads, which varies by megabytes; with
+/// one arena for all, what is not given back shows.
+const ARENAS: &str = "MALLOC_ARENA_MAX";
+
+#[test]
+fn two_hundred_components_come_and_go_and_leave_nothing() {
+    if std::env::var_os(ARENAS).is_none() {
+        let own = std::env::current_exe().unwrap();
+        let mut again = std::process::Command::new(own);
+        let status = again.env(ARENAS, "1").status().unwrap();
+        assert!(status.success(), "{status}");
+        return;
+    }
+    story(ExecutorKind::Single);
+    story(ExecutorKind::Isolated);
+}

@@ -1,0 +1,185 @@
+//! The same component composed by hand and loaded: messages go as pointers from
+//! one library to another, whichever thread runs the callbacks.
+
+mod support;
+
+use std::sync::mpsc::channel;
+
+use pteros::Path;
+use pteros::component::Component;
+use pteros::interfaces::rcl_interfaces::msg::Parameter;
+use pteros::interfaces::sensor_msgs::msg::Image;
+use pteros::interfaces::statistics_msgs::msg::MetricsMessage;
+use pteros::interfaces::std_msgs::msg::Empty;
+use pteros::parameter::ParameterValue;
+use pteros::prelude::*;
+use pteros_component::{ContainerOptions, ExecutorKind};
+use support::{BAD, BOX, PATIENCE, Running, request};
+
+fn parameter(name: &str, value: impl Into<ParameterValue>) -> Parameter {
+    Parameter {
+        name: name.into(),
+        value: value.into().into_message(),
+    }
+}
+
+/// What comes on a topic, with the way it came.
+fn listen<T: Message + Clone>(
+    node: &Node,
+    topic: &str,
+) -> (Subscription<T>, std::sync::mpsc::Receiver<(T, Path)>) {
+    let (heard, messages) = channel();
+    let subscription = node.create_subscription::<T>(topic, QosProfile::sensor_data(), move |m| {
+        let path = m.info().path;
+        let _ = heard.send((m.into_inner(), path));
+    });
+    (subscription.unwrap(), messages)
+}
+
+fn images_flow(executor: ExecutorKind) {
+    let container = Running::new(ContainerOptions {
+        executor,
+        index: support::index(),
+        ..ContainerOptions::default()
+    });
+    let node = container.context.node("viewer").unwrap();
+    let (_images, images) = listen::<Image>(&node, "image_filtered");
+    let (_statistics, statistics) = listen::<MetricsMessage>(&node, "/statistics");
+    let mut source = request(BOX, "ImageSource");
+    source.parameters = vec![
+        parameter("rate", 100.0),
+        parameter("width", 64_i64),
+        parameter("height", 32_i64),
+    ];
+    let mut filter = request(BOX, "ImageFilter");
+    filter.parameters = vec![parameter("threshold", 50_i64)];
+    let mut throttle = request(BOX, "Throttle");
+    throttle.parameters = vec![
+        parameter("type", "sensor_msgs/msg/Image"),
+        parameter("rate", 50.0),
+    ];
+    throttle.remap_rules = vec!["input:=image_filtered".into(), "output:=image_slow".into()];
+    let mut probe = request(BOX, "LatencyProbe");
+    probe.parameters = vec![
+        parameter("type", "sensor_msgs/msg/Image"),
+        parameter("rate", 20.0),
+    ];
+    probe.remap_rules = vec!["input:=image_slow".into()];
+    for wanted in [&probe, &throttle, &filter, &source] {
+        let answer = container.ask(wanted);
+        assert!(answer.success, "{answer:?}");
+    }
+    let seen = |image: &Image| (image.width, image.height, image.data.len());
+    let mut got = Vec::new();
+    let mut measured = None;
+    let done = node.spin_until(
+        || {
+            got.extend(images.try_iter());
+            measured = measured.take().or_else(|| statistics.try_iter().next());
+            got.len() >= 3 && measured.is_some()
+        },
+        PATIENCE,
+    );
+    assert!(done, "{} images, {measured:?}", got.len());
+    for (image, path) in &got {
+        assert_eq!(*path, Path::IntraProcess);
+        assert_eq!(seen(image), (64, 32, 64 * 32));
+        let white = image.data.iter().filter(|pixel| **pixel == 255).count();
+        let black = image.data.iter().filter(|pixel| **pixel == 0).count();
+        assert!(
+            white > 0 && white + black == 64 * 32,
+            "{white} white, {black} black"
+        );
+    }
+    let (message, _) = measured.unwrap();
+    assert_eq!(message.measurement_source_name, "/latency_probe");
+}
+
+#[test]
+fn images_go_through_four_components_of_one_process_by_pointer() {
+    images_flow(ExecutorKind::Single);
+}
+
+#[test]
+fn the_same_components_work_on_several_threads_and_on_a_thread_each() {
+    images_flow(ExecutorKind::Multi(3));
+    images_flow(ExecutorKind::Isolated);
+}
+
+#[test]
+fn the_same_source_is_composed_by_hand() {
+    let context = Context::with_options(ContextOptions {
+        discovery_range: Some(pteros::config::DiscoveryRange::Off),
+        ..ContextOptions::default()
+    })
+    .unwrap();
+    let fast = [pteros::parameter::Parameter {
+        name: "rate".into(),
+        value: 200.0.into(),
+    }];
+    let options = NodeOptions::default().parameter_overrides(fast);
+    let talker = pteros_components::Talker::new(&context, options).unwrap();
+    let listener = pteros_components::Listener::new(&context, NodeOptions::default()).unwrap();
+    let executor = SingleThreadedExecutor::new(&context);
+    executor.add_node(talker.node()).unwrap();
+    executor.add_node(listener.node()).unwrap();
+    let (_heard, texts) =
+        listen::<pteros::interfaces::std_msgs::msg::String>(listener.node(), "chatter");
+    let mut first = None;
+    executor.spin_until(
+        || {
+            first = first.take().or_else(|| texts.try_iter().next());
+            first.is_some()
+        },
+        PATIENCE,
+    );
+    let (text, path) = first.unwrap();
+    assert!(text.data.starts_with("Hello World: "));
+    assert_eq!(path, Path::IntraProcess);
+}
+
+#[test]
+fn a_callback_that_panics_ends_its_component_and_no_other() {
+    let container = Running::plain();
+    assert!(container.load(BAD, "PanicsLater").success);
+    let mut fast = request(BOX, "Talker");
+    fast.parameters = vec![parameter("rate", 200.0)];
+    assert!(container.ask(&fast).success);
+    let node = container.context.node("witness").unwrap();
+    let publisher = node.create_publisher::<Empty>("panic", 1).unwrap();
+    let (_heard, texts) = listen::<pteros::interfaces::std_msgs::msg::String>(&node, "chatter");
+    publisher.publish_owned(Empty::default()).unwrap();
+    let mut count = 0;
+    let goes_on = node.spin_until(
+        || {
+            count += texts.try_iter().count();
+            count >= 5
+        },
+        PATIENCE,
+    );
+    assert!(goes_on);
+    assert_eq!(container.list().len(), 2);
+    assert!(container.unload(1).success);
+}
+
+#[test]
+fn a_component_gets_a_thread_of_its_own_where_the_request_says_so() {
+    let container = Running::plain();
+    let is_there = || {
+        let threads = std::fs::read_dir("/proc/self/task").unwrap();
+        let name = |thread: std::io::Result<std::fs::DirEntry>| {
+            std::fs::read_to_string(thread.ok()?.path().join("comm")).ok()
+        };
+        threads.filter_map(name).any(|name| name.trim() == "alone")
+    };
+    let mut own = request(BOX, "Talker");
+    own.extra_arguments = vec![
+        parameter("own_thread", true),
+        parameter("forward_global_arguments", false),
+    ];
+    own.node_name = "alone".into();
+    let id = container.ask(&own).unique_id;
+    assert!(is_there(), "the thread is named after the node");
+    assert!(container.unload(id).success);
+    assert!(!is_there());
+}

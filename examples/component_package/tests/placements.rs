@@ -1,0 +1,142 @@
+//! The same components alone, composed by hand and loaded by a container.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use pteros::interfaces::composition_interfaces::srv::{
+    LoadNode, LoadNode_Request, UnloadNode, UnloadNode_Request,
+};
+use pteros::interfaces::rcl_interfaces::msg::Parameter;
+use pteros::interfaces::std_msgs::msg::Int64;
+use pteros::parameter::ParameterValue;
+use pteros::prelude::*;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A program in the background; killed when dropped.
+struct Running(Child);
+
+impl Running {
+    fn start(program: &str, domain: u32, arguments: &[&str]) -> Self {
+        let mut command = Command::new(program);
+        command
+            .env("ROS_DOMAIN_ID", domain.to_string())
+            .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+            .env("PTEROS_COMPONENT_PATH", libraries())
+            .env_remove("AMENT_PREFIX_PATH")
+            .args(arguments);
+        Self(command.spawn().unwrap())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Where cargo puts the library that is built beside the tests.
+fn libraries() -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    own.parent().map(Path::to_owned).unwrap()
+}
+
+/// A domain for each test of each run.
+fn domain(test: u32) -> u32 {
+    30 + (std::process::id() * 3 + test) % 70
+}
+
+struct Ear {
+    node: Node,
+    numbers: Receiver<i64>,
+    _heard: Subscription<Int64>,
+}
+
+impl Ear {
+    fn new(domain: u32, topic: &str) -> Self {
+        let context = Context::with_options(ContextOptions::local(domain)).unwrap();
+        let node = context.node("ear").unwrap();
+        let (heard, numbers) = channel();
+        let subscription = node.create_subscription::<Int64>(topic, 10, move |count| {
+            let _ = heard.send(count.data);
+        });
+        Self {
+            node,
+            numbers,
+            _heard: subscription.unwrap(),
+        }
+    }
+
+    /// The next numbers that come.
+    fn next(&self, count: usize) -> Vec<i64> {
+        let mut got = Vec::new();
+        self.node.spin_until(
+            || {
+                got.extend(self.numbers.try_iter());
+                got.len() >= count
+            },
+            PATIENCE,
+        );
+        assert!(got.len() >= count, "only {got:?} came");
+        got
+    }
+}
+
+#[test]
+fn a_component_runs_alone_and_hears_the_command_line() {
+    let ear = Ear::new(domain(0), "steps");
+    let arguments = ["--ros-args", "-p", "step:=5", "-r", "count:=steps"];
+    let _counter = Running::start(env!("CARGO_BIN_EXE_counter"), domain(0), &arguments);
+    let numbers = ear.next(2);
+    assert!(numbers.iter().all(|number| number % 5 == 0), "{numbers:?}");
+}
+
+#[test]
+fn both_are_composed_by_hand_in_one_program() {
+    let ear = Ear::new(domain(1), "doubled");
+    let _composed = Running::start(env!("CARGO_BIN_EXE_composed"), domain(1), &[]);
+    let numbers = ear.next(2);
+    assert!(numbers.iter().all(|number| number % 2 == 0), "{numbers:?}");
+}
+
+#[test]
+fn both_are_loaded_from_the_library_and_unloaded_again() {
+    let ear = Ear::new(domain(2), "twice");
+    let program = env!("CARGO_BIN_EXE_component_package_container");
+    let _container = Running::start(program, domain(2), &["--executor", "isolated"]);
+    let service = |name| format!("/ComponentManager/_container/{name}");
+    let load = ear
+        .node
+        .create_client::<LoadNode>(&service("load_node"))
+        .unwrap();
+    let unload = ear
+        .node
+        .create_client::<UnloadNode>(&service("unload_node"))
+        .unwrap();
+    let mut ids = Vec::new();
+    for class in ["Counter", "Doubler"] {
+        let request = LoadNode_Request {
+            package_name: "component_package".into(),
+            plugin_name: format!("component_package::{class}"),
+            remap_rules: vec!["doubled:=twice".into()],
+            parameters: vec![Parameter {
+                name: "step".into(),
+                value: ParameterValue::Integer(7).into_message(),
+            }],
+            ..LoadNode_Request::default()
+        };
+        let answer = load.call(&request, PATIENCE).unwrap();
+        assert!(answer.success, "{}", answer.error_message);
+        ids.push(answer.unique_id);
+    }
+    assert_eq!(ids, [1, 2]);
+    let numbers = ear.next(2);
+    assert!(numbers.iter().all(|number| number % 14 == 0), "{numbers:?}");
+    for unique_id in ids {
+        let request = UnloadNode_Request { unique_id };
+        assert!(unload.call(&request, PATIENCE).unwrap().success);
+    }
+}

@@ -1,0 +1,371 @@
+//! `cargo xtask bench composition [--quick]`: what nodes cost as processes of
+//! their own, composed by hand and loaded by a container (Macenski et al. 2023,
+//! fig. 2 and table I): memory of 1 to 20 nodes without anything, memory and CPU
+//! of a graph of fifteen. Beside them as many processes of Cyclone DDS, where
+//! its program can be built. In a private network; reports, never fails.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use super::footprint::{cpu_ticks, pss_kb};
+use crate::{namespace, peers};
+
+/// The task that runs inside the namespace.
+pub const INSIDE_TASK: &str = "bench-composition-inside";
+
+const USAGE: &str = "usage: cargo xtask bench composition [--quick]";
+const NODES: [usize; 6] = [1, 2, 5, 10, 15, 20];
+const GRAPH_NODES: usize = 15;
+/// How long processes rest before they are looked at: discovery is over.
+const REST: Duration = Duration::from_secs(2);
+const LIBRARY: &str = "compose_library";
+/// Aims: KB of a composed node, KB of loading over composing by hand.
+const NODE_KB_MAX: f64 = 60.0;
+const DYNAMIC_KB_MAX: i64 = 100;
+
+/// Prepares what is measured, then measures it in a private network.
+pub fn run(flags: &[String]) -> Result<ExitStatus> {
+    is_quick(flags)?;
+    let folder = peers::prepare_for_bench().unwrap_or_else(|why| {
+        println!("without Cyclone DDS, since its program could not be built: {why:#}");
+        PathBuf::new()
+    });
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args([
+            "build",
+            "--release",
+            "--quiet",
+            "--package",
+            "pteros-components",
+        ])
+        .args(["--lib", "--bins", "--examples"])
+        .status()
+        .context("run cargo")?;
+    if !status.success() {
+        bail!("cargo build --release: {status}");
+    }
+    let own = std::env::current_exe()?;
+    namespace::command(true, &own.to_string_lossy())?
+        .arg(INSIDE_TASK)
+        .arg(folder)
+        .args(flags)
+        .status()
+        .context("run the bench in a private network")
+}
+
+fn is_quick(flags: &[String]) -> Result<bool> {
+    match flags {
+        [] => Ok(false),
+        [flag] if flag == "--quick" => Ok(true),
+        _ => bail!(USAGE),
+    }
+}
+
+/// The inner half.
+pub fn run_inside(arguments: &[String]) -> Result<()> {
+    let [folder, flags @ ..] = arguments else {
+        bail!(USAGE);
+    };
+    let quick = is_quick(flags)?;
+    let places = Places {
+        release: peers::target_folder()?.join("release"),
+        cyclone: Path::new(folder).join("cyclone-peer"),
+    };
+    places.empty_nodes(if quick { &[1, 2, 10] } else { &NODES })?;
+    places.graph(Duration::from_secs(if quick { 3 } else { 10 }))
+}
+
+/// Where the programs are.
+struct Places {
+    release: PathBuf,
+    cyclone: PathBuf,
+}
+
+/// A way to place nodes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Processes,
+    Static,
+    Shared,
+    Container(&'static str),
+    Cyclone,
+}
+
+impl Way {
+    fn name(self) -> String {
+        match self {
+            Self::Processes => "a process each".into(),
+            Self::Static => "by hand, static".into(),
+            Self::Shared => "by hand, shared library".into(),
+            Self::Container(executor) => format!("container, {executor}"),
+            Self::Cyclone => "Cyclone DDS, a process each".into(),
+        }
+    }
+}
+
+impl Places {
+    fn empty_nodes(&self, numbers: &[usize]) -> Result<()> {
+        println!("Memory of nodes without anything: PSS of all their processes, KB");
+        let head: Vec<String> = numbers.iter().map(|n| format!("{n:>8}")).collect();
+        println!("  {:<30}{}{:>10}", "nodes", head.concat(), "per node");
+        let ways = [
+            Way::Processes,
+            Way::Static,
+            Way::Shared,
+            Way::Container("single"),
+            Way::Cyclone,
+        ];
+        let mut rows = Vec::new();
+        for way in ways {
+            if way == Way::Cyclone && !self.cyclone.is_file() {
+                continue;
+            }
+            let mut row = Vec::new();
+            for number in numbers {
+                let processes = self.start_empty(way, *number)?;
+                std::thread::sleep(REST);
+                row.push(pss_of(&processes)?);
+            }
+            let cells: Vec<String> = row.iter().map(|kb| format!("{kb:>8}")).collect();
+            let per_node = slope(numbers, &row);
+            println!("  {:<30}{}{per_node:>10.1}", way.name(), cells.concat());
+            rows.push((way, row, per_node));
+        }
+        let find = |way| rows.iter().find(|row| row.0 == way);
+        println!("Aims");
+        for way in [Way::Static, Way::Shared, Way::Container("single")] {
+            if let Some((way, _, per_node)) = find(way) {
+                let met = met(*per_node <= NODE_KB_MAX);
+                println!(
+                    "  {met}: a node {}: {per_node:.1} KB of {NODE_KB_MAX}",
+                    way.name()
+                );
+            }
+        }
+        let (container, shared) = (find(Way::Container("single")), find(Way::Shared));
+        if let (Some(container), Some(shared)) = (container, shared) {
+            let more = container.1.iter().zip(&shared.1);
+            let more = more.map(|(c, s)| c.cast_signed() - s.cast_signed()).max();
+            let more = more.unwrap_or_default();
+            let met = met(more <= DYNAMIC_KB_MAX);
+            println!(
+                "  {met}: the container over composing by hand: {more} KB of {DYNAMIC_KB_MAX}"
+            );
+        }
+        if let Some((_, row, _)) = find(Way::Processes) {
+            let last = row.last().copied().unwrap_or_default() as f64;
+            let number = numbers.last().copied().unwrap_or(1) as f64;
+            let half = numbers.len() / 2;
+            let (middle, count) = (row[half] as f64, numbers[half] as f64);
+            // Of a straight line through the first the rest is as steep.
+            let early = (middle - row[0] as f64) / (count - 1.0);
+            let late = (last - middle) / (number - count).max(1.0);
+            let met = met(late <= early * 1.2);
+            println!(
+                "  {met}: processes linear in their number: {early:.0} KB each up to {count}, {late:.0} KB beyond"
+            );
+        }
+        Ok(())
+    }
+
+    fn start_empty(&self, way: Way, number: usize) -> Result<Vec<Process>> {
+        let by_hand = |program: &str, nodes: usize| {
+            let mut command = Command::new(self.release.join("examples").join(program));
+            command.args(["empty", &nodes.to_string()]);
+            Process::start(command, "ready")
+        };
+        Ok(match way {
+            Way::Processes => (0..number)
+                .map(|_| by_hand("compose_static", 1))
+                .collect::<Result<_>>()?,
+            Way::Static => vec![by_hand("compose_static", number)?],
+            Way::Shared => vec![by_hand("compose_shared", number)?],
+            Way::Container(executor) => {
+                let nodes = (0..number).map(|node| (format!("empty_{node}"), None));
+                vec![self.container(executor, "Empty", nodes)?]
+            }
+            Way::Cyclone => (0..number)
+                .map(|_| {
+                    let mut command = Command::new(&self.cyclone);
+                    command.arg("sub");
+                    Process::start(command, "ready")
+                })
+                .collect::<Result<_>>()?,
+        })
+    }
+
+    fn graph(&self, time: Duration) -> Result<()> {
+        println!("A graph of {GRAPH_NODES} managed nodes at work");
+        println!("  {:<30}{:>10}{:>8}", "", "PSS KB", "CPU %");
+        let ways = [
+            Way::Processes,
+            Way::Static,
+            Way::Shared,
+            Way::Container("single"),
+            Way::Container("isolated"),
+            Way::Container("multi"),
+        ];
+        for way in ways {
+            let processes = self.start_graph(way)?;
+            std::thread::sleep(REST);
+            let began = Instant::now();
+            let before = ticks_of(&processes)?;
+            std::thread::sleep(time);
+            let ticks = ticks_of(&processes)? - before;
+            // USER_HZ is 100 on every Linux of ours: a tick a second is a percent.
+            let percent = ticks as f64 / began.elapsed().as_secs_f64();
+            let pss = pss_of(&processes)?;
+            println!("  {:<30}{pss:>10}{percent:>8.2}", way.name());
+        }
+        println!(
+            "  Published for ROS 2 on x86 (Macenski et al. 2023, table I, 15 nodes of Nav2 themselves):"
+        );
+        println!(
+            "  a process each 118.85 MB and 48.6 %, by hand 67.13 MB and 36.6 %, container 67.67 MB and 36.1 %"
+        );
+        Ok(())
+    }
+
+    fn start_graph(&self, way: Way) -> Result<Vec<Process>> {
+        let by_hand = |program: &str, words: &[&str]| {
+            let mut command = Command::new(self.release.join("examples").join(program));
+            command.args(words);
+            Process::start(command, "ready")
+        };
+        Ok(match way {
+            Way::Processes => (0..GRAPH_NODES)
+                .map(|row| by_hand("compose_static", &["row", &row.to_string()]))
+                .collect::<Result<_>>()?,
+            Way::Static => vec![by_hand("compose_static", &["graph"])?],
+            Way::Shared => vec![by_hand("compose_shared", &["graph"])?],
+            Way::Container(executor) => {
+                let rows = (0..GRAPH_NODES).map(|row| (format!("row_{row}"), Some(row)));
+                vec![self.container(executor, "GraphNode", rows)?]
+            }
+            Way::Cyclone => bail!("Cyclone DDS has no such graph"),
+        })
+    }
+
+    fn container(
+        &self,
+        executor: &str,
+        class: &str,
+        nodes: impl Iterator<Item = (String, Option<usize>)>,
+    ) -> Result<Process> {
+        let mut command = Command::new(self.release.join("pteros-container"));
+        command
+            .env("PTEROS_COMPONENT_PATH", self.release.join("examples"))
+            .args(["--executor", executor]);
+        for (name, row) in nodes {
+            command.args([
+                "--load",
+                LIBRARY,
+                &format!("{LIBRARY}::{class}"),
+                "-n",
+                &name,
+            ]);
+            if let Some(row) = row {
+                command.args(["-p", &format!("row:={row}")]);
+            }
+        }
+        Process::start(command, "is ready")
+    }
+}
+
+/// A process that is measured; ended when dropped.
+struct Process(Child);
+
+impl Process {
+    /// Starts it and waits until a line ends with these words.
+    fn start(mut command: Command, ready: &str) -> Result<Self> {
+        for variable in [
+            "ROS_DOMAIN_ID",
+            "ROS_LOCALHOST_ONLY",
+            "ROS_STATIC_PEERS",
+            "RUST_LOG",
+        ] {
+            command.env_remove(variable);
+        }
+        let program = command.get_program().to_string_lossy().into_owned();
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("start {program}"))?;
+        let mut process = Self(child);
+        let said = match ready {
+            "ready" => process.0.stdout.take().map(|out| until(out, ready)),
+            _ => process.0.stderr.take().map(|err| until(err, ready)),
+        };
+        match said {
+            Some(Ok(true)) => Ok(process),
+            _ => bail!("{program} ended before it was ready"),
+        }
+    }
+}
+
+/// Reads on until a line ends with these words, and leaves the rest to a thread.
+fn until(output: impl std::io::Read + Send + 'static, words: &str) -> Result<bool> {
+    let mut lines = BufReader::new(output).lines();
+    while let Some(line) = lines.next() {
+        if line?.ends_with(words) {
+            std::thread::spawn(move || lines.for_each(drop));
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn pss_of(processes: &[Process]) -> Result<u64> {
+    let mut sum = 0;
+    for process in processes {
+        sum += pss_kb(process.0.id())?;
+    }
+    Ok(sum)
+}
+
+fn ticks_of(processes: &[Process]) -> Result<u64> {
+    let mut sum = 0;
+    for process in processes {
+        sum += cpu_ticks(process.0.id())?;
+    }
+    Ok(sum)
+}
+
+/// What one more costs between the least and the most.
+fn slope(numbers: &[usize], kb: &[u64]) -> f64 {
+    match (numbers, kb) {
+        ([few, .., many], [least, .., most]) => {
+            (*most as f64 - *least as f64) / (many - few) as f64
+        }
+        _ => f64::NAN,
+    }
+}
+
+fn met(is_met: bool) -> &'static str {
+    if is_met { "met" } else { "not met" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_more_costs_is_read_from_the_ends() {
+        assert_eq!(slope(&[1, 2, 20], &[1000, 1500, 1950]), 50.0);
+        assert!(slope(&[1], &[1000]).is_nan());
+    }
+}
