@@ -91,6 +91,17 @@ pub enum NodeError {
     /// Its parameters cannot be served.
     #[error("the node's parameter services: {0}")]
     ParameterServices(#[from] CreateError),
+    /// Another node has its name, which is to be its own
+    /// ([`NodeOptions::unique_name`](crate::NodeOptions::unique_name)).
+    #[error(
+        "node \"{node}\": the name is taken by {holder}; start one of them with --ros-args -r __node:=another_name, or -r __ns:=/another_place"
+    )]
+    NameTaken {
+        /// The name.
+        node: String,
+        /// Who has it, and where.
+        holder: String,
+    },
     /// The context has been shut down.
     #[error("node \"{0}\": the context is shut down; create a new one")]
     ShutDown(String),

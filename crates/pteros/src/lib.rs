@@ -54,6 +54,7 @@ mod subscription;
 mod subscription_group;
 mod task;
 mod timer;
+mod unique_name;
 mod view;
 mod wait_set;
 

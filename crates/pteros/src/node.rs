@@ -40,6 +40,7 @@ use crate::subscription::{
 };
 use crate::task::{Lanes, Spawned, Watch};
 use crate::timer::{Timer, TimerCore, TimerOptions};
+use crate::unique_name::{Rival, refuse_twin};
 
 /// How a node is set up. By default it has no name yet, is in the root namespace
 /// and hears what the command line says.
@@ -50,6 +51,7 @@ pub struct NodeOptions {
     arguments: Arguments,
     use_global_arguments: bool,
     tasks_max: usize,
+    unique_within: Option<Duration>,
     pub(crate) parameters: NodeParameterOptions,
 }
 
@@ -66,6 +68,7 @@ impl NodeOptions {
             arguments: Arguments::default(),
             use_global_arguments: true,
             tasks_max: TASKS_MAX,
+            unique_within: None,
             parameters: NodeParameterOptions::default(),
         }
     }
@@ -92,6 +95,16 @@ impl NodeOptions {
     /// Whether the process's `--ros-args` apply to the node. On by default.
     pub fn use_global_arguments(mut self, yes: bool) -> Self {
         self.use_global_arguments = yes;
+        self
+    }
+
+    /// Refuses the name if another node of the graph has it. `span` is how long to
+    /// look for one before the node is made, and once more after, in case two came
+    /// at the same time: some 200 ms on one host, more on a slow network. Making
+    /// the node blocks for both. Without it a second node of a name is warned of,
+    /// at both ends, and works.
+    pub fn unique_name(mut self, span: Duration) -> Self {
+        self.unique_within = Some(span);
         self
     }
 
@@ -305,6 +318,12 @@ impl Node {
         };
         let parameters = options.parameters;
         let store = parameters.store(node_path(&namespace, &name), &said);
+        let unique = options.unique_within;
+        let refuse = |name: &str, namespace: &str, rival| match unique {
+            Some(span) => refuse_twin(context, name, namespace, span, rival),
+            None => Ok(()),
+        };
+        refuse(&name, &namespace, Rival::Any)?;
         let key = context.core().add_node(&name, &namespace);
         let mut node = Self {
             core: Arc::new(NodeCore {
@@ -321,6 +340,7 @@ impl Node {
             }),
             _parameter_services: Arc::default(),
         };
+        refuse(node.name(), node.namespace(), Rival::Elder)?;
         let services = ParameterServices::start(&node, parameters.services, parameters.events)?;
         node._parameter_services = Arc::new(services);
         node.core.parameters.declare_overrides()?;
