@@ -113,7 +113,40 @@ pub trait Action: 'static {
     const TYPE_NAME: &'static str;
     /// The action's own RIHS01 hash.
     const TYPE_HASH: TypeHash;
+
+    /// Asks for a goal under the id (a UUID) that its client gave it.
+    fn goal_request(goal_id: GoalId, goal: Self::Goal) -> <Self::SendGoal as Service>::Request;
+
+    /// What was asked for.
+    fn goal_of(request: &<Self::SendGoal as Service>::Request) -> (GoalId, &Self::Goal);
+
+    /// Says whether a goal is accepted, and when: seconds and nanoseconds.
+    fn goal_response(accepted: bool, stamp: (i32, u32)) -> <Self::SendGoal as Service>::Response;
+
+    /// Whether the goal was accepted.
+    fn is_accepted(response: &<Self::SendGoal as Service>::Response) -> bool;
+
+    /// Asks for a goal's result.
+    fn result_request(goal_id: GoalId) -> <Self::GetResult as Service>::Request;
+
+    /// Whose result was asked for.
+    fn result_goal(request: &<Self::GetResult as Service>::Request) -> GoalId;
+
+    /// A goal's status at its end (`action_msgs/msg/GoalStatus`), and its result.
+    fn result_response(status: i8, result: Self::Result) -> <Self::GetResult as Service>::Response;
+
+    /// Status and result.
+    fn result_of(response: &<Self::GetResult as Service>::Response) -> (i8, &Self::Result);
+
+    /// What a goal has come to so far.
+    fn feedback_message(goal_id: GoalId, feedback: Self::Feedback) -> Self::FeedbackMessage;
+
+    /// Whose feedback it is, and what it says.
+    fn feedback_of(message: &Self::FeedbackMessage) -> (GoalId, &Self::Feedback);
 }
+
+/// The sixteen bytes of a goal's UUID.
+pub type GoalId = [u8; 16];
 
 /// A string or sequence is longer than its type allows.
 #[derive(Clone, Debug, PartialEq, Eq)]

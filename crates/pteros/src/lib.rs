@@ -26,6 +26,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod action;
 pub mod args;
 mod callback_group;
 pub mod component;
@@ -79,6 +80,10 @@ pub use pteros_rmw::writer::WriterCounts;
 pub use pteros_rmw::{PeerPath, SharedMemoryOptions};
 pub use pteros_rmw::{config, env, names, qos, store};
 
+pub use action::{
+    ActionClient, ActionError, ActionServer, ActionServerOptions, ClientGoal, GoalEnd, GoalError,
+    GoalResponse, GoalStatus, ServerGoal,
+};
 pub use callback_group::{CallbackGroup, CallbackGroupKind};
 pub use context::{Context, ContextOptions};
 pub use dynamic::DynamicPublisher;

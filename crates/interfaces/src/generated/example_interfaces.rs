@@ -2366,6 +2366,55 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "9508051da1ea4658de144b09bd0690ff3de52104683d847aed764d2915906f51",
         );
+
+        fn goal_request(goal_id: [u8; 16], goal: Fibonacci_Goal) -> Fibonacci_SendGoal_Request {
+            let mut request = Fibonacci_SendGoal_Request { goal, ..Default::default() };
+            request.goal_id.uuid = goal_id;
+            request
+        }
+
+        fn goal_of(request: &Fibonacci_SendGoal_Request) -> ([u8; 16], &Fibonacci_Goal) {
+            (request.goal_id.uuid, &request.goal)
+        }
+
+        fn goal_response(accepted: bool, (sec, nanosec): (i32, u32)) -> Fibonacci_SendGoal_Response {
+            let mut response = Fibonacci_SendGoal_Response { accepted, ..Default::default() };
+            response.stamp.sec = sec;
+            response.stamp.nanosec = nanosec;
+            response
+        }
+
+        fn is_accepted(response: &Fibonacci_SendGoal_Response) -> bool {
+            response.accepted
+        }
+
+        fn result_request(goal_id: [u8; 16]) -> Fibonacci_GetResult_Request {
+            let mut request = Fibonacci_GetResult_Request::default();
+            request.goal_id.uuid = goal_id;
+            request
+        }
+
+        fn result_goal(request: &Fibonacci_GetResult_Request) -> [u8; 16] {
+            request.goal_id.uuid
+        }
+
+        fn result_response(status: i8, result: Fibonacci_Result) -> Fibonacci_GetResult_Response {
+            Fibonacci_GetResult_Response { status, result }
+        }
+
+        fn result_of(response: &Fibonacci_GetResult_Response) -> (i8, &Fibonacci_Result) {
+            (response.status, &response.result)
+        }
+
+        fn feedback_message(goal_id: [u8; 16], feedback: Fibonacci_Feedback) -> Fibonacci_FeedbackMessage {
+            let mut message = Fibonacci_FeedbackMessage { feedback, ..Default::default() };
+            message.goal_id.uuid = goal_id;
+            message
+        }
+
+        fn feedback_of(message: &Fibonacci_FeedbackMessage) -> ([u8; 16], &Fibonacci_Feedback) {
+            (message.goal_id.uuid, &message.feedback)
+        }
     }
 
     /// example_interfaces/action/Fibonacci_Goal

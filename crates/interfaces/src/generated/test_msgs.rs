@@ -3280,6 +3280,55 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "be9273e3557225044b4a040811112491f7079326e3a573f83258b0b4c30bd069",
         );
+
+        fn goal_request(goal_id: [u8; 16], goal: Fibonacci_Goal) -> Fibonacci_SendGoal_Request {
+            let mut request = Fibonacci_SendGoal_Request { goal, ..Default::default() };
+            request.goal_id.uuid = goal_id;
+            request
+        }
+
+        fn goal_of(request: &Fibonacci_SendGoal_Request) -> ([u8; 16], &Fibonacci_Goal) {
+            (request.goal_id.uuid, &request.goal)
+        }
+
+        fn goal_response(accepted: bool, (sec, nanosec): (i32, u32)) -> Fibonacci_SendGoal_Response {
+            let mut response = Fibonacci_SendGoal_Response { accepted, ..Default::default() };
+            response.stamp.sec = sec;
+            response.stamp.nanosec = nanosec;
+            response
+        }
+
+        fn is_accepted(response: &Fibonacci_SendGoal_Response) -> bool {
+            response.accepted
+        }
+
+        fn result_request(goal_id: [u8; 16]) -> Fibonacci_GetResult_Request {
+            let mut request = Fibonacci_GetResult_Request::default();
+            request.goal_id.uuid = goal_id;
+            request
+        }
+
+        fn result_goal(request: &Fibonacci_GetResult_Request) -> [u8; 16] {
+            request.goal_id.uuid
+        }
+
+        fn result_response(status: i8, result: Fibonacci_Result) -> Fibonacci_GetResult_Response {
+            Fibonacci_GetResult_Response { status, result }
+        }
+
+        fn result_of(response: &Fibonacci_GetResult_Response) -> (i8, &Fibonacci_Result) {
+            (response.status, &response.result)
+        }
+
+        fn feedback_message(goal_id: [u8; 16], feedback: Fibonacci_Feedback) -> Fibonacci_FeedbackMessage {
+            let mut message = Fibonacci_FeedbackMessage { feedback, ..Default::default() };
+            message.goal_id.uuid = goal_id;
+            message
+        }
+
+        fn feedback_of(message: &Fibonacci_FeedbackMessage) -> ([u8; 16], &Fibonacci_Feedback) {
+            (message.goal_id.uuid, &message.feedback)
+        }
     }
 
     /// test_msgs/action/Fibonacci_Goal
@@ -3759,6 +3808,55 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "edd4bac361b0ee01c5e228d7c065f1d64e1b11aa55c5c6efb4e5e10e40fde40a",
         );
+
+        fn goal_request(goal_id: [u8; 16], goal: NestedMessage_Goal) -> NestedMessage_SendGoal_Request {
+            let mut request = NestedMessage_SendGoal_Request { goal, ..Default::default() };
+            request.goal_id.uuid = goal_id;
+            request
+        }
+
+        fn goal_of(request: &NestedMessage_SendGoal_Request) -> ([u8; 16], &NestedMessage_Goal) {
+            (request.goal_id.uuid, &request.goal)
+        }
+
+        fn goal_response(accepted: bool, (sec, nanosec): (i32, u32)) -> NestedMessage_SendGoal_Response {
+            let mut response = NestedMessage_SendGoal_Response { accepted, ..Default::default() };
+            response.stamp.sec = sec;
+            response.stamp.nanosec = nanosec;
+            response
+        }
+
+        fn is_accepted(response: &NestedMessage_SendGoal_Response) -> bool {
+            response.accepted
+        }
+
+        fn result_request(goal_id: [u8; 16]) -> NestedMessage_GetResult_Request {
+            let mut request = NestedMessage_GetResult_Request::default();
+            request.goal_id.uuid = goal_id;
+            request
+        }
+
+        fn result_goal(request: &NestedMessage_GetResult_Request) -> [u8; 16] {
+            request.goal_id.uuid
+        }
+
+        fn result_response(status: i8, result: NestedMessage_Result) -> NestedMessage_GetResult_Response {
+            NestedMessage_GetResult_Response { status, result }
+        }
+
+        fn result_of(response: &NestedMessage_GetResult_Response) -> (i8, &NestedMessage_Result) {
+            (response.status, &response.result)
+        }
+
+        fn feedback_message(goal_id: [u8; 16], feedback: NestedMessage_Feedback) -> NestedMessage_FeedbackMessage {
+            let mut message = NestedMessage_FeedbackMessage { feedback, ..Default::default() };
+            message.goal_id.uuid = goal_id;
+            message
+        }
+
+        fn feedback_of(message: &NestedMessage_FeedbackMessage) -> ([u8; 16], &NestedMessage_Feedback) {
+            (message.goal_id.uuid, &message.feedback)
+        }
     }
 
     /// test_msgs/action/NestedMessage_Goal

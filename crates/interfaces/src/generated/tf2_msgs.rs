@@ -332,6 +332,55 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "0b8adf6bc0b5958879e3265b41a457e03558fe523890a81252c70eba97a82c5d",
         );
+
+        fn goal_request(goal_id: [u8; 16], goal: LookupTransform_Goal) -> LookupTransform_SendGoal_Request {
+            let mut request = LookupTransform_SendGoal_Request { goal, ..Default::default() };
+            request.goal_id.uuid = goal_id;
+            request
+        }
+
+        fn goal_of(request: &LookupTransform_SendGoal_Request) -> ([u8; 16], &LookupTransform_Goal) {
+            (request.goal_id.uuid, &request.goal)
+        }
+
+        fn goal_response(accepted: bool, (sec, nanosec): (i32, u32)) -> LookupTransform_SendGoal_Response {
+            let mut response = LookupTransform_SendGoal_Response { accepted, ..Default::default() };
+            response.stamp.sec = sec;
+            response.stamp.nanosec = nanosec;
+            response
+        }
+
+        fn is_accepted(response: &LookupTransform_SendGoal_Response) -> bool {
+            response.accepted
+        }
+
+        fn result_request(goal_id: [u8; 16]) -> LookupTransform_GetResult_Request {
+            let mut request = LookupTransform_GetResult_Request::default();
+            request.goal_id.uuid = goal_id;
+            request
+        }
+
+        fn result_goal(request: &LookupTransform_GetResult_Request) -> [u8; 16] {
+            request.goal_id.uuid
+        }
+
+        fn result_response(status: i8, result: LookupTransform_Result) -> LookupTransform_GetResult_Response {
+            LookupTransform_GetResult_Response { status, result }
+        }
+
+        fn result_of(response: &LookupTransform_GetResult_Response) -> (i8, &LookupTransform_Result) {
+            (response.status, &response.result)
+        }
+
+        fn feedback_message(goal_id: [u8; 16], feedback: LookupTransform_Feedback) -> LookupTransform_FeedbackMessage {
+            let mut message = LookupTransform_FeedbackMessage { feedback, ..Default::default() };
+            message.goal_id.uuid = goal_id;
+            message
+        }
+
+        fn feedback_of(message: &LookupTransform_FeedbackMessage) -> ([u8; 16], &LookupTransform_Feedback) {
+            (message.goal_id.uuid, &message.feedback)
+        }
     }
 
     /// tf2_msgs/action/LookupTransform_Goal

@@ -6,6 +6,7 @@
 //! paths, so the text works wherever it is included. What is written is meant
 //! to be read: plain structs, direct calls to the CDR encoder and decoder.
 
+mod action;
 mod codec;
 mod key;
 mod module;

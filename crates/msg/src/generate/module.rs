@@ -1,7 +1,7 @@
 //! Modules and trait implementations around the structs, and the catalogue.
 
 use super::names::{escaped, type_name};
-use super::{Generator, Here, TextSource, codec, key, structure, view};
+use super::{Generator, Here, TextSource, action, codec, key, structure, view};
 use crate::describe::{Extensibility, TypeDescription};
 use crate::hash::{TypeHash, rihs01};
 use crate::library::{LibraryError, split_full_name};
@@ -80,7 +80,7 @@ fn push_definition(
         let hash = rihs01(&description);
         match Role::of(&full, &definition) {
             Role::Service => push_service(out, generator, &full, short, hash),
-            Role::Action => push_action(out, generator, &full, short, hash),
+            Role::Action => action::push_action(out, generator, &full, short, hash),
             Role::Message => push_message(out, generator, here, &description)?,
         }
     }
@@ -165,36 +165,6 @@ fn push_service(
     ));
 }
 
-fn push_action(
-    out: &mut String,
-    generator: &Generator<'_>,
-    full: &str,
-    name: &str,
-    hash: TypeHash,
-) {
-    let msg = &generator.options.msg_path;
-    let rust = type_name(name);
-    out.push_str(&format!(
-        "    /// The action {full}.
-    #[derive(Clone, Copy, Debug)]
-    pub struct {rust};
-
-    impl {msg}::Action for {rust} {{
-        type Goal = {name}_Goal;
-        type Result = {name}_Result;
-        type Feedback = {name}_Feedback;
-        type SendGoal = {name}_SendGoal;
-        type GetResult = {name}_GetResult;
-        type FeedbackMessage = {name}_FeedbackMessage;
-        const TYPE_NAME: &'static str = \"{full}\";
-        const TYPE_HASH: {msg}::hash::TypeHash = {};
-    }}
-
-",
-        hash_expression(generator, hash)
-    ));
-}
-
 /// What a type name stands for in Rust.
 #[derive(Clone, Copy, PartialEq)]
 enum Role {
@@ -252,7 +222,7 @@ pub(super) fn type_table_text(
 }
 
 /// Readable in the generated text, and checked when it is compiled.
-fn hash_expression(generator: &Generator<'_>, hash: TypeHash) -> String {
+pub(super) fn hash_expression(generator: &Generator<'_>, hash: TypeHash) -> String {
     let msg = &generator.options.msg_path;
     format!(
         "{msg}::hash::TypeHash::from_hex(\n            \"{}\",\n        )",

@@ -12,6 +12,7 @@ use pteros_rmw::gate::Gate;
 use pteros_rmw::graph::NodeKey;
 use pteros_rmw::reader::{ReaderEndpoint, Wants};
 use pteros_rmw::ready::Task;
+use pteros_rmw::rtps::id::Guid;
 use pteros_rmw::service::{Request, RequestId, ServerCounts, ServiceServer};
 
 use super::{Encoder, ServiceOptions, Types, typed_encoder};
@@ -116,6 +117,11 @@ impl<Q: 'static, R: 'static> ServiceCall<Q, R> {
     /// The fully qualified name of the service that is asked.
     pub fn service_name(&self) -> &str {
         &self.server.service
+    }
+
+    /// The endpoint that sent it.
+    pub(crate) fn client(&self) -> Guid {
+        self.id.client
     }
 
     /// Answers. Blocks no longer than publishing does.

@@ -1,0 +1,512 @@
+//! The side that works on goals.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use pteros_interfaces::action_msgs::msg::{GoalInfo, GoalStatus as StatusMessage, GoalStatusArray};
+use pteros_interfaces::action_msgs::srv::{CancelGoal, CancelGoal_Request, CancelGoal_Response};
+use pteros_msg::message::{Action, GoalId, Service as ServiceType};
+
+use super::error::GoalError;
+use super::ledger::{GoalStatus, Known, Ledger, REJECTED};
+use super::options::{ActionServerOptions, GoalResponse, OnCancel, OnGoal};
+use super::part;
+use crate::error::CreateError;
+use crate::node::Node;
+use crate::publisher::Publisher;
+use crate::qos::QosProfile;
+use crate::sample::Sample;
+use crate::service::{Service, ServiceCall, ServiceOptions};
+use crate::timer::Timer;
+
+/// How often those are looked for whose client is gone.
+const LOOK: Duration = Duration::from_millis(500);
+
+type GoalRequest<A> = <<A as Action>::SendGoal as ServiceType>::Request;
+type GoalAnswer<A> = <<A as Action>::SendGoal as ServiceType>::Response;
+type ResultRequest<A> = <<A as Action>::GetResult as ServiceType>::Request;
+type ResultAnswer<A> = <<A as Action>::GetResult as ServiceType>::Response;
+type ResultCall<A> = ServiceCall<ResultRequest<A>, ResultAnswer<A>>;
+
+/// Works on the goals of an action. Cheap to clone, thread-safe; it ends when the
+/// last clone is dropped, and goals that go on then end without a result.
+///
+/// ```no_run
+/// use pteros::interfaces::example_interfaces::action::{
+///     Fibonacci, Fibonacci_Feedback, Fibonacci_Result,
+/// };
+/// use pteros::prelude::*;
+/// use pteros::{ActionServerOptions, ServerGoal};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let node = Context::new()?.node("counter")?;
+/// let work = |goal: ServerGoal<Fibonacci>| {
+///     // Takes a while, so not in the executor.
+///     std::thread::spawn(move || {
+///         let mut sequence = vec![0, 1];
+///         for at in 1..usize::try_from(goal.goal().order).unwrap_or(0) {
+///             if goal.is_canceling() {
+///                 return goal.canceled(Fibonacci_Result { sequence });
+///             }
+///             sequence.push(sequence[at] + sequence[at - 1]);
+///             goal.publish_feedback(Fibonacci_Feedback { sequence: sequence.clone() });
+///         }
+///         goal.succeed(Fibonacci_Result { sequence })
+///     });
+/// };
+/// let options = ActionServerOptions::default();
+/// let _server = node.create_action_server::<Fibonacci>("fibonacci", options, work)?;
+/// node.spin();
+/// # Ok(())
+/// # }
+/// ```
+pub struct ActionServer<A: Action> {
+    core: Arc<ServerCore<A>>,
+    _parts: Arc<Parts<A>>,
+}
+
+impl<A: Action> Clone for ActionServer<A> {
+    fn clone(&self) -> Self {
+        Self {
+            core: self.core.clone(),
+            _parts: self._parts.clone(),
+        }
+    }
+}
+
+/// What is served, for as long as the server is.
+struct Parts<A: Action> {
+    _goals: Service<A::SendGoal>,
+    _cancels: Service<CancelGoal>,
+    _results: Service<A::GetResult>,
+    _abandoned: Option<Timer>,
+}
+
+impl<A: Action> ActionServer<A> {
+    /// The action's fully qualified name, after remapping.
+    pub fn action_name(&self) -> &str {
+        &self.core.name
+    }
+
+    /// Goals that go on.
+    pub fn open_goals(&self) -> usize {
+        self.core.ledger.lock().going_on().count()
+    }
+}
+
+impl<A: Action> fmt::Debug for ActionServer<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ActionServer")
+            .field("action", &self.core.name)
+            .finish()
+    }
+}
+
+/// A goal as its server works on it, on any thread. Dropped before it has ended, it
+/// is aborted with an empty result, so no client waits in vain.
+pub struct ServerGoal<A: Action> {
+    server: Weak<ServerCore<A>>,
+    id: GoalId,
+    goal: A::Goal,
+    /// Whether dropping it ends the goal.
+    is_working: bool,
+}
+
+impl<A: Action> ServerGoal<A> {
+    /// What was asked for.
+    pub fn goal(&self) -> &A::Goal {
+        &self.goal
+    }
+
+    /// The id that its client gave it.
+    pub fn id(&self) -> GoalId {
+        self.id
+    }
+
+    /// Where it is; unknown once its server is dropped.
+    pub fn status(&self) -> GoalStatus {
+        let server = self.server.upgrade();
+        server.map_or(GoalStatus::Unknown, |s| s.ledger.lock().status(self.id))
+    }
+
+    /// Whether it should end soon, by [`Self::canceled`].
+    pub fn is_canceling(&self) -> bool {
+        self.status() == GoalStatus::Canceling
+    }
+
+    /// Begins with a goal that was deferred.
+    ///
+    /// # Errors
+    /// [`GoalError::Illegal`] unless it was accepted and nothing more.
+    pub fn execute(&self) -> Result<(), GoalError> {
+        self.server()?.go(self.id, GoalStatus::Executing)
+    }
+
+    /// Tells its client what it has come to. Blocks no longer than publishing does;
+    /// what cannot be sent is warned of.
+    pub fn publish_feedback(&self, feedback: A::Feedback) {
+        if let Some(server) = self.server.upgrade() {
+            let message = A::feedback_message(self.id, feedback);
+            if let Err(error) = server.feedback.publish_owned(message) {
+                tracing::warn!(action = %server.name, "no feedback sent: {error}");
+            }
+        }
+    }
+
+    /// It is done.
+    ///
+    /// # Errors
+    /// [`GoalError::Illegal`] when it has ended already.
+    pub fn succeed(&self, result: A::Result) -> Result<(), GoalError> {
+        self.server()?.end(self.id, GoalStatus::Succeeded, result)
+    }
+
+    /// It cannot be done.
+    ///
+    /// # Errors
+    /// [`GoalError::Illegal`] when it has ended already.
+    pub fn abort(&self, result: A::Result) -> Result<(), GoalError> {
+        self.server()?.end(self.id, GoalStatus::Aborted, result)
+    }
+
+    /// It is cancelled, as was asked for.
+    ///
+    /// # Errors
+    /// [`GoalError::Illegal`] unless [`Self::is_canceling`].
+    pub fn canceled(&self, result: A::Result) -> Result<(), GoalError> {
+        self.server()?.end(self.id, GoalStatus::Canceled, result)
+    }
+
+    fn server(&self) -> Result<Arc<ServerCore<A>>, GoalError> {
+        self.server.upgrade().ok_or(GoalError::NoServer)
+    }
+}
+
+impl<A: Action> Drop for ServerGoal<A> {
+    fn drop(&mut self) {
+        if let (true, Some(server)) = (self.is_working, self.server.upgrade()) {
+            let ended = server.end(self.id, GoalStatus::Aborted, A::Result::default());
+            if ended.is_ok() {
+                tracing::warn!(action = %server.name, "a goal was dropped without a result, so it is aborted");
+            }
+        }
+    }
+}
+
+impl<A: Action> fmt::Debug for ServerGoal<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerGoal")
+            .field("goal", &self.goal)
+            .field("status", &self.status())
+            .finish()
+    }
+}
+
+impl Node {
+    /// Serves an action, remapped as the arguments say. `accepted` gets each goal
+    /// that is accepted and runs in the node's executor: what takes a while it
+    /// leaves to a thread, a timer or a task of the node's.
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn create_action_server<A: Action>(
+        &self,
+        action: &str,
+        options: ActionServerOptions<A>,
+        accepted: impl FnMut(ServerGoal<A>) + Send + 'static,
+    ) -> Result<ActionServer<A>, CreateError> {
+        let feedback = self.create_publisher(&part(action, "feedback"), QosProfile::default())?;
+        let status = self.create_publisher(&part(action, "status"), QosProfile::action_status())?;
+        let name = feedback
+            .topic()
+            .trim_end_matches("/_action/feedback")
+            .into();
+        let core = Arc::new_cyclic(|me| ServerCore {
+            node: self.clone(),
+            name,
+            ledger: Mutex::new(Ledger::new(options.goals_max, options.result_timeout)),
+            decisions: Mutex::new(Decisions {
+                on_goal: options.on_goal,
+                on_cancel: options.on_cancel,
+                accepted: Box::new(accepted),
+            }),
+            feedback,
+            status,
+            expiry: OnceLock::new(),
+            me: me.clone(),
+        });
+        core.start_expiry(options.result_timeout)?;
+        let parts = core.serve(action, options.cancel_abandoned)?;
+        Ok(ActionServer {
+            core,
+            _parts: Arc::new(parts),
+        })
+    }
+}
+
+/// What the user decides.
+struct Decisions<A: Action> {
+    on_goal: OnGoal<A>,
+    on_cancel: OnCancel<A>,
+    accepted: Box<dyn FnMut(ServerGoal<A>) + Send>,
+}
+
+struct ServerCore<A: Action> {
+    node: Node,
+    name: String,
+    ledger: Mutex<Ledger<A::Result, ResultCall<A>>>,
+    decisions: Mutex<Decisions<A>>,
+    feedback: Publisher<A::FeedbackMessage>,
+    status: Publisher<GoalStatusArray>,
+    /// Ticks once when results may have expired.
+    expiry: OnceLock<Timer>,
+    me: Weak<Self>,
+}
+
+impl<A: Action> ServerCore<A> {
+    fn start_expiry(&self, timeout: Duration) -> Result<(), CreateError> {
+        let me = self.me.clone();
+        // None is so short that it cannot be a timer's.
+        let delay = timeout.max(Duration::from_millis(1));
+        let timer = self.node.create_one_shot_timer(delay, move || {
+            if let Some(server) = me.upgrade() {
+                server.expire();
+            }
+        })?;
+        timer.cancel();
+        let _ = self.expiry.set(timer);
+        Ok(())
+    }
+
+    fn serve(&self, action: &str, cancel_abandoned: bool) -> Result<Parts<A>, CreateError> {
+        let node = &self.node;
+        let me = self.me.clone();
+        let goals = node.create_deferred_service::<A::SendGoal>(
+            &part(action, "send_goal"),
+            ServiceOptions::default(),
+            move |call| {
+                if let Some(server) = me.upgrade() {
+                    server.goal_asked(call);
+                }
+            },
+        )?;
+        let me = self.me.clone();
+        let cancels = node.create_service::<CancelGoal>(
+            &part(action, "cancel_goal"),
+            move |request: Sample<CancelGoal_Request>| {
+                let server = me.upgrade();
+                server.map_or_else(CancelGoal_Response::default, |s| s.cancel_asked(&request))
+            },
+        )?;
+        let me = self.me.clone();
+        let results = node.create_deferred_service::<A::GetResult>(
+            &part(action, "get_result"),
+            ServiceOptions::default(),
+            move |call| {
+                if let Some(server) = me.upgrade() {
+                    server.result_asked(call);
+                }
+            },
+        )?;
+        let me = self.me.clone();
+        let abandoned = match cancel_abandoned {
+            false => None,
+            true => Some(node.create_timer(LOOK, move || {
+                if let Some(server) = me.upgrade() {
+                    server.cancel_abandoned();
+                }
+            })?),
+        };
+        Ok(Parts {
+            _goals: goals,
+            _cancels: cancels,
+            _results: results,
+            _abandoned: abandoned,
+        })
+    }
+
+    fn goal_asked(&self, call: ServiceCall<GoalRequest<A>, GoalAnswer<A>>) {
+        let (id, goal) = A::goal_of(call.request());
+        let goal = goal.clone();
+        let stamp = self.node.core().core().env.wall().as_nanos();
+        let answer = |accepted| A::goal_response(accepted, split(stamp));
+        // Not locked while the user's code runs.
+        let refused = {
+            let ledger = self.ledger.lock();
+            if ledger.is_full() {
+                tracing::warn!(action = %self.name, "a goal is rejected: as many are known as may be; end some, or raise goals_max");
+            }
+            ledger.is_full() || ledger.knows(id)
+        };
+        let mut decisions = self.decisions.lock();
+        let decided = match refused {
+            true => GoalResponse::Reject,
+            false => (decisions.on_goal)(&goal),
+        };
+        let client = call.client();
+        if decided == GoalResponse::Reject {
+            respond(&self.name, call, answer(false));
+            return;
+        }
+        self.ledger.lock().accept(id, stamp, client);
+        respond(&self.name, call, answer(true));
+        if decided == GoalResponse::AcceptAndExecute {
+            // It was accepted just now.
+            let _ = self.ledger.lock().go(id, GoalStatus::Executing);
+        }
+        self.tell_status();
+        (decisions.accepted)(self.goal(id, goal, true));
+    }
+
+    fn goal(&self, id: GoalId, goal: A::Goal, is_working: bool) -> ServerGoal<A> {
+        ServerGoal {
+            server: self.me.clone(),
+            id,
+            goal,
+            is_working,
+        }
+    }
+
+    fn cancel_asked(&self, request: &CancelGoal_Request) -> CancelGoal_Response {
+        let GoalInfo { goal_id, stamp } = &request.goal_info;
+        let until = i64::from(stamp.sec) * SECOND + i64::from(stamp.nanosec);
+        let meant = self.ledger.lock().meant(goal_id.uuid, until);
+        let mut response = CancelGoal_Response {
+            return_code: meant.code,
+            goals_canceling: Vec::new(),
+        };
+        let any = !meant.goals.is_empty();
+        for id in meant.goals {
+            // The user decides by id and status; the goal's own content is with
+            // whoever works on it.
+            let goal = self.goal(id, A::Goal::default(), false);
+            let may = (self.decisions.lock().on_cancel)(&goal);
+            if may && self.ledger.lock().go(id, GoalStatus::Canceling).is_ok() {
+                response.goals_canceling.push(self.info(id));
+            }
+        }
+        if any && response.goals_canceling.is_empty() {
+            response.return_code = REJECTED;
+        }
+        if any {
+            self.tell_status();
+        }
+        response
+    }
+
+    fn info(&self, id: GoalId) -> GoalInfo {
+        let ledger = self.ledger.lock();
+        let stamp = ledger.all().find(|goal| goal.0 == id).map_or(0, |g| g.1);
+        info(id, stamp)
+    }
+
+    fn result_asked(&self, call: ResultCall<A>) {
+        let now = self.node.core().core().env.now();
+        let id = A::result_goal(call.request());
+        let known = self.ledger.lock().ask_result(now, id, call);
+        match known {
+            Known::Later => {}
+            Known::End(call, status, result) => {
+                respond(&self.name, call, A::result_response(status.id(), result));
+            }
+            Known::Nothing(call) => {
+                let unknown = GoalStatus::Unknown.id();
+                let answer = A::result_response(unknown, A::Result::default());
+                respond(&self.name, call, answer);
+            }
+        }
+    }
+
+    fn go(&self, id: GoalId, wanted: GoalStatus) -> Result<(), GoalError> {
+        self.ledger.lock().go(id, wanted)?;
+        self.tell_status();
+        Ok(())
+    }
+
+    fn end(&self, id: GoalId, wanted: GoalStatus, result: A::Result) -> Result<(), GoalError> {
+        let now = self.node.core().core().env.now();
+        let waiting = self.ledger.lock().end(now, id, wanted, result.clone())?;
+        self.tell_status();
+        for call in waiting {
+            let answer = A::result_response(wanted.id(), result.clone());
+            respond(&self.name, call, answer);
+        }
+        if let Some(timer) = self.expiry.get()
+            && timer.is_cancelled()
+        {
+            timer.reset();
+        }
+        Ok(())
+    }
+
+    fn expire(&self) {
+        let now = self.node.core().core().env.now();
+        let mut ledger = self.ledger.lock();
+        let expired = ledger.expire(now);
+        let more = ledger.keeps_results();
+        drop(ledger);
+        if expired {
+            self.tell_status();
+        }
+        if let (true, Some(timer)) = (more, self.expiry.get()) {
+            timer.reset();
+        }
+    }
+
+    /// Cancels what nobody waits for any more.
+    fn cancel_abandoned(&self) {
+        let on: Vec<_> = self.ledger.lock().going_on().collect();
+        if on.is_empty() {
+            return;
+        }
+        let known = self.node.core().core().graph().endpoints();
+        for (id, client, status) in on {
+            let is_there = known.iter().any(|endpoint| endpoint.data.guid == client);
+            if !is_there
+                && status != GoalStatus::Canceling
+                && self.go(id, GoalStatus::Canceling).is_ok()
+            {
+                tracing::info!(action = %self.name, "a goal is canceling: its client {client} is gone");
+            }
+        }
+    }
+
+    fn tell_status(&self) {
+        // Locked while it is sent: the last word is the newest.
+        let ledger = self.ledger.lock();
+        let row = |(id, stamp, status): (GoalId, i64, GoalStatus)| StatusMessage {
+            goal_info: info(id, stamp),
+            status: status.id(),
+        };
+        let message = GoalStatusArray {
+            status_list: ledger.all().map(row).collect(),
+        };
+        if let Err(error) = self.status.publish_owned(message) {
+            tracing::warn!(action = %self.name, "no status sent: {error}");
+        }
+    }
+}
+
+const SECOND: i64 = 1_000_000_000;
+
+/// `builtin_interfaces/Time` of nanoseconds since 1970.
+fn split(stamp: i64) -> (i32, u32) {
+    let seconds = i32::try_from(stamp.div_euclid(SECOND)).unwrap_or(i32::MAX);
+    let nanos = u32::try_from(stamp.rem_euclid(SECOND)).unwrap_or(0);
+    (seconds, nanos)
+}
+
+fn info(id: GoalId, stamp: i64) -> GoalInfo {
+    let mut info = GoalInfo::default();
+    info.goal_id.uuid = id;
+    (info.stamp.sec, info.stamp.nanosec) = split(stamp);
+    info
+}
+
+fn respond<Q: Send + 'static, R: Send + 'static>(action: &str, call: ServiceCall<Q, R>, answer: R) {
+    if let Err(error) = call.respond(answer) {
+        tracing::warn!(%action, "no answer sent: {error}");
+    }
+}
