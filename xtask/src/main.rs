@@ -50,7 +50,7 @@ fn main() -> Result<()> {
         "loom" => exit_as(loom::run(&rest)?),
         namespace::INSIDE_TASK => exit_as(namespace::run_inside(&rest)?),
         _ => bail!(
-            "usage: cargo xtask test [--no-peers] | tidy | generate [--check] | bench host|wire|loss|composition [--quick] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | peers [--check] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
+            "usage: cargo xtask test [--no-peers] | tidy | generate [--check] | bench host|wire|loss|composition|executor [--quick] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | peers [--check] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
         ),
     }
     Ok(())

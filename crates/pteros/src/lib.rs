@@ -129,6 +129,11 @@ pub use wait_set::{WaitKey, WaitSet, WaitSetError, Waitable};
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+/// The example of docs/executors.md compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/executors.md")]
+struct Executors;
+
 /// The example of docs/copies.md runs.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/copies.md")]

@@ -549,3 +549,81 @@ fn a_node_moves_from_a_crowd_to_one_thread_with_its_gates_open() {
     }
     drop(all);
 }
+
+#[test]
+fn an_executor_that_a_callback_of_its_own_spins_says_so_and_goes_on() {
+    let context = context();
+    let node = context.node("n").unwrap();
+    let crowd = Arc::new(MultiThreadedExecutor::new(&context, 2));
+    let apart = Arc::new(IsolatedExecutor::new(&context));
+    let (refuse, refused) = mpsc::channel();
+    // Weak: whoever owns what spins it would never end.
+    let (inner_crowd, inner_apart) = (Arc::downgrade(&crowd), Arc::downgrade(&apart));
+    let _own = subscribe(&node, "t", None, move |sample| {
+        let spun = match sample.data {
+            0 => inner_crowd.upgrade().unwrap().spin(),
+            _ => inner_apart.upgrade().unwrap().spin(),
+        };
+        refuse.send(spun.unwrap_err().to_string()).unwrap();
+    });
+    let publisher = node.create_publisher("t", 10).unwrap();
+    let way_out = "give it more threads, or make another executor";
+    crowd.add_node(&node).unwrap();
+    spin_beside(&crowd, || {
+        for _ in 0..2 {
+            publish(&publisher, 0);
+            let said = refused.recv_timeout(PATIENCE).unwrap();
+            assert!(said.contains(way_out), "{said}");
+        }
+    });
+    apart.add_node(&node, ThreadSettings::default()).unwrap();
+    thread::scope(|scope| {
+        let spun = scope.spawn(|| apart.spin());
+        for _ in 0..2 {
+            publish(&publisher, 1);
+            let said = refused.recv_timeout(PATIENCE).unwrap();
+            assert!(said.contains(way_out), "{said}");
+        }
+        apart.cancel();
+        spun.join().unwrap().unwrap();
+    });
+}
+
+#[test]
+fn a_group_is_added_once_and_of_its_own_context() {
+    let context = context();
+    let node = context.node("n").unwrap();
+    let group = node.create_callback_group(CallbackGroupKind::Reentrant);
+    let stranger = self::context().node("stranger").unwrap();
+    let strange = stranger.create_callback_group(CallbackGroupKind::Reentrant);
+    let is_twice = |error: ExecutorError| {
+        assert!(
+            matches!(&error, ExecutorError::GroupAlreadyAdded { node } if node == "/n"),
+            "{error}"
+        );
+        assert!(error.to_string().contains("add it once"), "{error}");
+    };
+    let is_strange = |error: ExecutorError| {
+        let of = matches!(&error, ExecutorError::OtherContext { node } if node == "/stranger");
+        assert!(of, "{error}");
+    };
+    let single = SingleThreadedExecutor::new(&context);
+    single.add_callback_group(&group).unwrap();
+    is_twice(single.add_callback_group(&group).unwrap_err());
+    is_strange(single.add_callback_group(&strange).unwrap_err());
+    let crowd = MultiThreadedExecutor::new(&context, 2);
+    crowd.add_callback_group(&group).unwrap();
+    is_twice(crowd.add_callback_group(&group).unwrap_err());
+    let twice = crowd.handle();
+    twice.add_node(&node).unwrap();
+    let again = twice.add_node(&node).unwrap_err();
+    assert!(
+        matches!(again, ExecutorError::AlreadyAdded { .. }),
+        "{again}"
+    );
+    let apart = IsolatedExecutor::new(&context);
+    let settings = ThreadSettings::default;
+    apart.add_callback_group(&group, settings()).unwrap();
+    is_twice(apart.add_callback_group(&group, settings()).unwrap_err());
+    is_strange(apart.add_callback_group(&strange, settings()).unwrap_err());
+}

@@ -8,6 +8,7 @@
 
 pub mod composition;
 mod contestant;
+mod executor;
 mod footprint;
 pub mod host;
 mod hosts;
@@ -56,7 +57,8 @@ pub fn run(arguments: &[String]) -> Result<ExitStatus> {
         [task, flags @ ..] if task == "loss" => return loss::run(flags),
         [task, flags @ ..] if task == "host" => return host::run(flags),
         [task, flags @ ..] if task == "composition" => return composition::run(flags),
-        _ => bail!("usage: cargo xtask bench host|wire|loss|composition [OPTION...]"),
+        [task, flags @ ..] if task == "executor" => return executor::run(flags),
+        _ => bail!("usage: cargo xtask bench host|wire|loss|composition|executor [OPTION...]"),
     };
     Plan::parse(flags)?;
     let folder = peers::prepare_for_bench()?;

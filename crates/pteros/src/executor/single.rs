@@ -46,6 +46,17 @@ const SOME_ROUNDS_MAX: usize = 64;
 /// # Ok(())
 /// # }
 /// ```
+///
+/// Spun twice at once it does not compile:
+///
+/// ```compile_fail
+/// fn twice(executor: &pteros::SingleThreadedExecutor) {
+///     std::thread::scope(|scope| {
+///         scope.spawn(|| executor.spin());
+///         executor.spin();
+///     });
+/// }
+/// ```
 pub struct SingleThreadedExecutor {
     crew: Arc<Crew>,
     /// One thread at a time: its bed and its callbacks are not shared.
