@@ -187,7 +187,8 @@ impl Crew {
     /// while another goes on.
     pub(super) fn begin_spin(&self) -> Option<Spinning<'_>> {
         let was_spinning = self.spinning.swap(true, Ordering::AcqRel);
-        (!was_spinning).then_some(Spinning(self))
+        // Not made for who is refused: its end would be that of the spin that goes on.
+        (!was_spinning).then(|| Spinning(self))
     }
 
     /// Whether the spin should end.
