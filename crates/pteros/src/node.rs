@@ -611,7 +611,7 @@ impl Node {
         }
         let qos = options
             .qos
-            .for_publishers(publishers.iter().map(|publisher| &publisher.data.qos));
+            .for_publishers(publishers.iter().map(|publisher| &*publisher.data.qos));
         let mut spec = spec(&topic, ty, &qos, |qos| qos.to_reader())?;
         spec.content_filter = options.content_filter;
         spec.subscription_group = options.group.as_ref().map(|group| group.group.clone());

@@ -157,7 +157,7 @@ impl<T: 'static> Subscription<T> {
     /// As [`Publisher::set_qos`]; a deadline shorter than the time based filter
     /// is such a contradiction.
     pub fn set_qos(&self, qos: &QosProfile) -> Result<(), SetQosError> {
-        let settled = qos.for_publishers([&self.core.endpoint.data.qos]);
+        let settled = qos.for_publishers([&*self.core.endpoint.data.qos]);
         self.core.change_qos(|now| *now = settled)
     }
 }

@@ -202,7 +202,7 @@ impl Core {
         let now = self.env.now();
         let order = self.match_order.lock();
         let before = reader.announced();
-        let profile = profile.for_publishers([&before.qos]);
+        let profile = profile.for_publishers([&*before.qos]);
         let is_grouped = reader.group.is_some();
         let after = changed(&before, is_grouped, &profile, QosProfile::to_reader)?;
         let mut machine = reader.machine.lock();
@@ -279,7 +279,7 @@ fn changed(
         return Err(QosChangeError::Immutable(fixed));
     }
     Ok(EndpointData {
-        qos,
+        qos: qos.into(),
         ..before.clone()
     })
 }

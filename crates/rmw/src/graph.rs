@@ -510,6 +510,7 @@ fn decode_with_gid(payload: &[u8], gid_bytes: usize) -> Result<(TheirNodes, usiz
             writers,
         });
     }
+    nodes.shrink_to_fit();
     Ok((TheirNodes { participant, nodes }, input.remaining()))
 }
 
@@ -519,6 +520,7 @@ fn gids(input: &mut Decoder<'_>, gid_bytes: usize) -> Result<Vec<Guid>, DecodeEr
     for _ in 0..count {
         list.push(gid(input, gid_bytes)?);
     }
+    list.shrink_to_fit();
     Ok(list)
 }
 

@@ -183,7 +183,7 @@ impl Core {
         let mut qos = EndpointQos {
             reliability: Reliability::BestEffort,
             durability: Durability::Volatile,
-            ..writer.announced().qos.clone()
+            ..EndpointQos::clone(&writer.announced().qos)
         };
         if qos.liveliness == Liveliness::Automatic {
             // It lives as long as this process does.
@@ -196,7 +196,7 @@ impl Core {
             now,
             WriterProxyConfig {
                 guid: writer.guid(),
-                qos,
+                qos: qos.into(),
                 route: Route::by_socket(&[], true),
                 vendor: VendorId::PTEROS,
             },

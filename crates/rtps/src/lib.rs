@@ -47,6 +47,7 @@ pub mod reader;
 pub mod receiver;
 mod reorder;
 pub mod seq;
+pub mod shared_qos;
 pub mod stats;
 pub mod time;
 pub mod timer;

@@ -13,6 +13,7 @@ use pteros_rtps::qos::{Durability, EndpointQos, History, Ownership, Reliability}
 use pteros_rtps::reader::ReaderEvent;
 use pteros_rtps::receiver::Source;
 use pteros_rtps::seq::SequenceNumber;
+use pteros_rtps::shared_qos::SharedQos;
 use pteros_rtps::time::Duration;
 use pteros_rtps::wire::{Header, Heartbeat};
 use pteros_rtps::writer::WriterEvent;
@@ -255,7 +256,8 @@ fn a_peer_that_changes_what_may_not_change_is_matched_anew() {
         domain.run_for(millis(100));
     }
     // Its proxy is made for what it is now.
-    let expected = [Some(before.clone()), None, Some(weaker), None, Some(before)];
+    let expected = [Some(before.clone()), None, Some(weaker), None, Some(before)]
+        .map(|qos| qos.map(SharedQos::from));
     assert_eq!(changes(&domain), expected);
     assert_eq!(domain.matches(1), [(reader, guid)]);
 }

@@ -169,7 +169,8 @@ fn every_policy_survives() {
             ownership_strength: 0,
             durability_service: DurabilityService::default(),
             ..qos
-        },
+        }
+        .into(),
         ..writer
     };
     assert_eq!(EndpointData::parse(&reader.encode()), Ok(reader));

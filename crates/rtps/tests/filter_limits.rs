@@ -122,7 +122,7 @@ fn readers_beyond_the_limit_get_everything() {
             now,
             ReaderProxyConfig {
                 guid: prefix.with(entity),
-                qos: EndpointQos::default(),
+                qos: EndpointQos::default().into(),
                 route: route(1),
                 expects_inline_qos: false,
                 vendor: VendorId::PTEROS,

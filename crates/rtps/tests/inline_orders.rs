@@ -41,7 +41,7 @@ fn reader(reliability: Reliability) -> Reader {
     let mut reader = Reader::new(ReaderConfig::new(us(), qos));
     let writer = WriterProxyConfig {
         guid: writer(),
-        qos: EndpointQos::default(),
+        qos: EndpointQos::default().into(),
         route: Route::by_socket(&[Locator::udp_v4([10, 0, 0, 1], 7411)], false),
         vendor: VendorId::OPENDDS,
     };

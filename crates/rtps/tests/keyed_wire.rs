@@ -32,7 +32,7 @@ fn writer() -> Writer {
     let mut writer = Writer::new(WriterConfig::new(writer_guid(), EndpointQos::default()));
     let reader = ReaderProxyConfig {
         guid: reader_guid(),
-        qos: EndpointQos::default(),
+        qos: EndpointQos::default().into(),
         route: route(),
         expects_inline_qos: false,
         vendor: VendorId::CYCLONE,
@@ -51,7 +51,7 @@ fn reader() -> Reader {
     let mut reader = Reader::new(ReaderConfig::new(reader_guid(), qos));
     let writer = WriterProxyConfig {
         guid: writer_guid(),
-        qos: EndpointQos::default(),
+        qos: EndpointQos::default().into(),
         route: route(),
         vendor: VendorId::CYCLONE,
     };

@@ -12,6 +12,7 @@ use crate::outbox::Outbox;
 use crate::qos::{Durability, EndpointQos, History};
 use crate::reader::{Reader, ReaderConfig, ReaderEvent, WriterProxyConfig};
 use crate::receiver::Source;
+use crate::shared_qos::SharedQos;
 use crate::time::{Duration, Instant};
 use crate::wire::{Heartbeat, Submessage};
 use crate::writer::{NewChange, ReaderProxyConfig, Writer, WriterConfig, WriterEvent};
@@ -28,7 +29,7 @@ pub(crate) struct Channel {
     reader_id: EntityId,
     /// Bits of a peer's built-in endpoint set for its writer and its reader.
     bits: (u32, u32),
-    qos: EndpointQos,
+    qos: SharedQos,
 }
 
 impl Channel {
@@ -44,7 +45,7 @@ impl Channel {
             writer_id,
             reader_id,
             bits,
-            qos: qos(),
+            qos: qos().into(),
         }
     }
 
@@ -95,7 +96,7 @@ impl Channel {
             writer_id,
             reader_id,
             bits,
-            qos,
+            qos: qos.into(),
         }
     }
 

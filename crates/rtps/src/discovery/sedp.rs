@@ -2,7 +2,7 @@
 //! every participant, and theirs told to us, each as one keyed change over a
 //! reliable transient-local channel.
 
-use alloc::sync::Arc;
+use alloc::boxed::Box;
 
 use crate::discovery::channel::Channel;
 use crate::discovery::data::{DataLimits, EndpointData};
@@ -14,7 +14,7 @@ use crate::time::Instant;
 /// What one received change says.
 pub(crate) enum News {
     /// An endpoint exists, or changed.
-    Endpoint(Arc<EndpointData>),
+    Endpoint(Box<EndpointData>),
     /// An endpoint is gone.
     Gone(Guid),
     /// Not readable.
@@ -100,7 +100,7 @@ fn read(change: &CacheChange, of_writers: bool, within: &DataLimits) -> News {
     let ours_to_tell = |guid: Guid| guid.prefix == speaker && guid.entity.is_writer() == of_writers;
     if change.kind == ChangeKind::Alive {
         return match EndpointData::parse_within(&change.payload, within) {
-            Ok(data) if ours_to_tell(data.guid) => News::Endpoint(Arc::new(data)),
+            Ok(data) if ours_to_tell(data.guid) => News::Endpoint(Box::new(data)),
             Ok(_) => News::Impersonation,
             Err(_) => News::Malformed,
         };

@@ -47,6 +47,7 @@ use crate::matching::{Pairs, Verdict};
 use crate::outbox::Outbox;
 use crate::qos::Liveliness;
 use crate::receiver::Source;
+use crate::shared_qos::QosTable;
 use crate::time::{Duration, Instant};
 use crate::wire::Submessage;
 
@@ -77,6 +78,8 @@ pub struct Participant {
     types: TypeLookup,
     locals: Endpoints,
     remotes: Endpoints,
+    /// What they announced, each set once.
+    policies: QosTable,
     pairs: Pairs,
     events: VecDeque<ParticipantEvent>,
     postbox: Postbox,
@@ -100,6 +103,7 @@ impl Participant {
             types: TypeLookup::new(config.prefix),
             locals: Endpoints::default(),
             remotes: Endpoints::default(),
+            policies: QosTable::default(),
             pairs: Pairs::default(),
             events: VecDeque::new(),
             postbox: Postbox::new(config.posts_notices),

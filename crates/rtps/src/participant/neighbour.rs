@@ -165,7 +165,7 @@ impl Participant {
                     self.stats.impersonation.tally();
                     return false;
                 }
-                self.handle_endpoint(Arc::new(data))
+                self.handle_endpoint(data)
             }
             Notice::Gone(guid) => {
                 if guid.prefix != prefix {

@@ -128,7 +128,7 @@ impl Participant {
         match news {
             News::Endpoint(data) => {
                 self.claim_for(now, &data);
-                self.handle_endpoint(data);
+                self.handle_endpoint(*data);
             }
             News::Gone(guid) => self.end_endpoint(guid),
             News::Malformed => self.stats.malformed.tally(),
@@ -176,14 +176,14 @@ impl Participant {
     }
 
     /// A remote endpoint exists, or changed. False if it is not kept.
-    pub(super) fn handle_endpoint(&mut self, remote: Arc<EndpointData>) -> bool {
+    pub(super) fn handle_endpoint(&mut self, mut remote: EndpointData) -> bool {
         let guid = remote.guid;
         let Some(peer) = self.peers.find(guid.prefix) else {
             return false;
         };
         let route = peer.route_to(&remote, &self.config.reach);
         let old = self.remotes.find(guid);
-        if old.is_some_and(|old| **old == *remote) {
+        if old.is_some_and(|old| **old == remote) {
             return true;
         }
         let limits = &self.config.limits;
@@ -194,6 +194,8 @@ impl Participant {
             self.stats.endpoints_refused.tally();
             return false;
         }
+        self.policies.share(&mut remote.qos);
+        let remote = Arc::new(remote);
         let breaks_off = |old: &Arc<EndpointData>| {
             old.topic != remote.topic || old.qos.breaks_match(&remote.qos)
         };

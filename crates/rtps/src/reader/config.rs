@@ -7,6 +7,7 @@ use crate::defrag::DefragLimits;
 use crate::id::{Guid, VendorId};
 use crate::locator::Route;
 use crate::qos::{EndpointQos, History};
+use crate::shared_qos::SharedQos;
 use crate::time::Duration;
 
 /// Everything a [`Reader`](super::Reader) needs to know at birth.
@@ -145,7 +146,7 @@ pub struct WriterProxyConfig {
     /// Its identity.
     pub guid: Guid,
     /// What it offers.
-    pub qos: EndpointQos,
+    pub qos: SharedQos,
     /// Where acknowledgements go.
     pub route: Route,
     /// Whose software it is.

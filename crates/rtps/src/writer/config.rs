@@ -13,6 +13,7 @@ use crate::mark::Mark;
 use crate::pace::Pace;
 use crate::qos::EndpointQos;
 use crate::seq::SampleIdentity;
+use crate::shared_qos::SharedQos;
 use crate::time::{Duration, Instant, Timestamp};
 
 /// Everything a [`Writer`](super::Writer) needs to know at birth.
@@ -234,7 +235,7 @@ pub struct ReaderProxyConfig {
     /// Its identity.
     pub guid: Guid,
     /// What it requests.
-    pub qos: EndpointQos,
+    pub qos: SharedQos,
     /// Where samples go.
     pub route: Route,
     /// It wants the writer's QoS with each sample (RTPS 2.5 §8.4.2.2.2). Nothing

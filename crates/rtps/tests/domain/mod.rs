@@ -336,7 +336,7 @@ pub fn endpoint(guid: Guid, topic: &str, type_name: &str, qos: EndpointQos) -> E
         guid,
         topic: topic.into(),
         type_name: type_name.into(),
-        qos,
+        qos: qos.into(),
         unicast: Vec::new(),
         multicast: Vec::new(),
         expects_inline_qos: false,

@@ -62,7 +62,7 @@ impl Hall {
             now,
             ReaderProxyConfig {
                 guid: prefix(INTRUDER).with(ITS_READER),
-                qos: its.clone(),
+                qos: its.clone().into(),
                 route: route(INTRUDER),
                 expects_inline_qos: false,
                 vendor: VendorId::FAST_DDS,
@@ -73,7 +73,7 @@ impl Hall {
             now,
             WriterProxyConfig {
                 guid: prefix(INTRUDER).with(ITS_WRITER),
-                qos: its,
+                qos: its.into(),
                 route: route(INTRUDER),
                 vendor: VendorId::FAST_DDS,
             }

@@ -170,7 +170,7 @@ impl Pair {
         let reader = &self.readers[r.0];
         let config = ReaderProxyConfig {
             guid: reader.machine.guid(),
-            qos: reader.machine.qos().clone(),
+            qos: reader.machine.qos().clone().into(),
             route: route(reader.node),
             expects_inline_qos: false,
             vendor,
@@ -185,7 +185,7 @@ impl Pair {
         let writer = &self.writers[w.0];
         let config = WriterProxyConfig {
             guid: writer.machine.guid(),
-            qos: writer.machine.qos().clone(),
+            qos: writer.machine.qos().clone().into(),
             route: route(writer.node),
             vendor: writer.vendor,
         };

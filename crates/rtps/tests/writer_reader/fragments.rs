@@ -34,7 +34,7 @@ fn on_one_host_fragments_are_63_kb_and_the_size_is_fixed_per_sample() {
     let picture = image(4_000_000);
     let near = |pair: &Pair, r: R| ReaderProxyConfig {
         guid: pair.guid(r),
-        qos: latched(5),
+        qos: latched(5).into(),
         route: Route {
             kind: RouteKind::SameHost,
             ..pair::route(pair.readers[r.0].node)

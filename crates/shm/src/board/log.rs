@@ -125,7 +125,6 @@ fn footprint(record: usize) -> usize {
 pub(crate) struct TheirLog {
     memory: PeerMemory,
     at: usize,
-    record: Vec<u8>,
 }
 
 impl TheirLog {
@@ -145,11 +144,7 @@ impl TheirLog {
         if load_theirs(memory.word(AT_MAGIC)) != BOARD_MAGIC || version != u32::from(VERSION) {
             return Err(Reason::Unfit("is no board of this version"));
         }
-        Ok(Self {
-            memory,
-            at: 0,
-            record: Vec::new(),
-        })
+        Ok(Self { memory, at: 0 })
     }
 
     pub(crate) fn rewind(&mut self) {
@@ -175,8 +170,8 @@ impl TheirLog {
         std::array::from_fn(|at| words[at].load(Ordering::Relaxed))
     }
 
-    /// The next record, copied.
-    pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, Reason> {
+    /// The next record, copied into `record`, whose memory serves for all.
+    pub(crate) fn next<'r>(&mut self, record: &'r mut Vec<u8>) -> Result<Option<&'r [u8]>, Reason> {
         let end = self.end();
         if end == self.at {
             return Ok(None);
@@ -197,14 +192,13 @@ impl TheirLog {
         let words = self
             .memory
             .words(AT_RECORDS + self.at + 8, length.div_ceil(8));
-        self.record.clear();
+        record.clear();
         for word in words {
-            self.record
-                .extend_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
+            record.extend_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
         }
-        self.record.truncate(length);
+        record.truncate(length);
         self.at += footprint(length);
-        Ok(Some(&self.record))
+        Ok(Some(record))
     }
 }
 
@@ -222,18 +216,19 @@ mod tests {
     #[test]
     fn records_of_any_length_come_in_order_and_what_does_not_fit_is_refused_whole() {
         let (mut own, mut theirs) = both(64 << 10);
+        let into = &mut Vec::new();
         let records: Vec<Vec<u8>> = (0..40).map(|n| vec![n as u8; n]).collect();
         own.append(records.iter().map(Vec::as_slice)).expect("room");
         for record in &records {
-            assert_eq!(theirs.next(), Ok(Some(record.as_slice())));
+            assert_eq!(theirs.next(into), Ok(Some(record.as_slice())));
         }
-        assert_eq!(theirs.next(), Ok(None));
+        assert_eq!(theirs.next(into), Ok(None));
         let large = vec![0; 40 << 10];
         let two = [large.as_slice(), large.as_slice()];
         assert_eq!(own.append(two.into_iter()), Err(BoardFull));
-        assert_eq!(theirs.next(), Ok(None));
+        assert_eq!(theirs.next(into), Ok(None));
         own.append(std::iter::once(large.as_slice())).expect("room");
-        assert_eq!(theirs.next(), Ok(Some(large.as_slice())));
+        assert_eq!(theirs.next(into), Ok(Some(large.as_slice())));
     }
 
     #[test]
@@ -247,18 +242,20 @@ mod tests {
             (64 << 10, 8),
         ] {
             let (own, mut theirs) = both(64 << 10);
+            let into = &mut Vec::new();
             own.memory.word(AT_RECORDS).store(length, Ordering::Relaxed);
             own.memory.word(AT_END).store(end, Ordering::Release);
-            let read = theirs.next();
+            let read = theirs.next(into);
             assert!(
                 matches!(read, Err(Reason::Nonsense(_))),
                 "{end} {length}: {read:?}"
             );
         }
         let (own, mut theirs) = both(64 << 10);
+        let into = &mut Vec::new();
         own.memory.word(AT_END).store(16, Ordering::Release);
-        assert_eq!(theirs.next(), Ok(Some(&b""[..])));
+        assert_eq!(theirs.next(into), Ok(Some(&b""[..])));
         own.memory.word(AT_END).store(0, Ordering::Release);
-        assert_eq!(theirs.next(), Err(Reason::Nonsense("a board's end")));
+        assert_eq!(theirs.next(into), Err(Reason::Nonsense("a board's end")));
     }
 }

@@ -152,6 +152,8 @@ struct State {
     more: bool,
     /// When to try again to hand over our board.
     hand_at: Option<u64>,
+    /// The record that is read.
+    record: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -208,6 +210,7 @@ impl Board {
                 rang_at: 0,
                 more: false,
                 hand_at: None,
+                record: Vec::new(),
             }),
         })
     }
@@ -622,7 +625,10 @@ impl Board {
     /// Tells what is new on a neighbour's board.
     fn read(&self, state: &mut State, peer: Name, events: &mut dyn FnMut(BoardEvent<'_>)) {
         let State {
-            neighbours, more, ..
+            neighbours,
+            more,
+            record,
+            ..
         } = state;
         let Some(neighbour) = neighbours.get_mut(&peer) else {
             return;
@@ -635,7 +641,7 @@ impl Board {
                 neighbour.told_at = None;
                 events(BoardEvent::Told { peer });
             }
-            match neighbour.log.next() {
+            match neighbour.log.next(record) {
                 Ok(Some(record)) => events(BoardEvent::Posted { peer, record }),
                 Ok(None) => return,
                 Err(reason) => return self.lose(state, peer, reason, events),
@@ -657,7 +663,7 @@ impl Board {
         // What it posted before it went.
         if matches!(reason, Reason::Closed | Reason::Ended) {
             for _ in 0..RECORDS_PER_TURN {
-                let Ok(Some(record)) = neighbour.log.next() else {
+                let Ok(Some(record)) = neighbour.log.next(&mut state.record) else {
                     break;
                 };
                 events(BoardEvent::Posted { peer, record });

@@ -15,7 +15,7 @@ use super::value::{
 use crate::content_filter::ContentFilterProperty;
 use crate::id::{EntityId, Guid, ProtocolVersion, VendorId};
 use crate::locator::Locator;
-use crate::qos::EndpointQos;
+use crate::shared_qos::SharedQos;
 use crate::wire::{Cursor, Parameter, Parameters, WireError, pid, write_parameter, write_sentinel};
 
 /// A writer or a reader as it is announced; its GUID tells which.
@@ -28,7 +28,7 @@ pub struct EndpointData {
     /// Name of the type as it stands on the wire.
     pub type_name: String,
     /// Its policies. Of a peer that leaves some out, DDS's defaults hold.
-    pub qos: EndpointQos,
+    pub qos: SharedQos,
     /// Where it is reached; empty means its participant's default locators.
     pub unicast: Vec<Locator>,
     /// The same by multicast.
@@ -48,12 +48,12 @@ pub struct EndpointData {
 
 impl EndpointData {
     /// An endpoint with only what it must have.
-    pub fn new(guid: Guid, topic: &str, type_name: &str, qos: EndpointQos) -> Self {
+    pub fn new(guid: Guid, topic: &str, type_name: &str, qos: impl Into<SharedQos>) -> Self {
         Self {
             guid,
             topic: String::from(topic),
             type_name: String::from(type_name),
-            qos,
+            qos: qos.into(),
             unicast: Vec::new(),
             multicast: Vec::new(),
             expects_inline_qos: false,

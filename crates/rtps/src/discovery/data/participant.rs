@@ -266,6 +266,7 @@ fn properties(
         let value = text(string_bytes(at)?);
         properties.push((name, value));
     }
+    properties.shrink_to_fit();
     Ok(properties)
 }
 

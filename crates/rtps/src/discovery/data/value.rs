@@ -85,6 +85,8 @@ pub(super) fn push_locator(
 ) -> Result<(), WireError> {
     let locator = read(parameter, Cursor::locator)?;
     if list.len() < super::limits::LOCATORS {
+        // Nearly always one, kept of each of many participants.
+        list.reserve_exact(1);
         list.push(locator);
     }
     Ok(())
