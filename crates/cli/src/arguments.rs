@@ -1,5 +1,6 @@
 //! The command line: nouns, verbs and the flags that every verb knows.
 
+use crate::action::ActionVerb;
 use crate::completion::Completion;
 use crate::component::ComponentVerb;
 use crate::demo::Demo;
@@ -79,6 +80,9 @@ pub enum Noun {
     /// List and call services
     #[command(subcommand, arg_required_else_help = true)]
     Service(ServiceVerb),
+    /// List actions and ask for goals
+    #[command(subcommand, arg_required_else_help = true)]
+    Action(ActionVerb),
     /// Look at and change the states of managed nodes
     #[command(subcommand, arg_required_else_help = true)]
     Lifecycle(LifecycleVerb),
@@ -103,6 +107,7 @@ impl Noun {
             Self::Topic(verb) => verb.run(shared),
             Self::Node(verb) => verb.run(shared),
             Self::Service(verb) => verb.run(shared),
+            Self::Action(verb) => verb.run(shared),
             Self::Lifecycle(verb) => verb.run(shared),
             Self::Component(verb) => verb.run(shared),
             Self::Interface(verb) => verb.run(shared),

@@ -11,6 +11,7 @@
     reason = "a tool for people: it runs in real time and reads its environment"
 )]
 
+mod action;
 mod arguments;
 mod completion;
 mod component;

@@ -139,6 +139,11 @@ struct Executors;
 #[doc = include_str!("../../../docs/copies.md")]
 struct Copies;
 
+/// The examples of docs/actions.md compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/actions.md")]
+struct Actions;
+
 /// The example of docs/lifecycle.md compiles.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/lifecycle.md")]

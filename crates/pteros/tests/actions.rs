@@ -227,11 +227,12 @@ fn a_result_is_kept_for_a_while_and_then_answered_as_unknown() {
             let answer = asked.result(PATIENCE);
             matches!(answer, Err(ActionError::UnknownGoal { .. }))
         };
-        for _ in 0..1_000 {
+        let graph = stage.asking.context().graph();
+        for _ in 0..PATIENCE.as_millis() / SLICE.as_millis() {
             if is_forgotten() {
                 return;
             }
-            thread::yield_now();
+            graph.wait_until(SLICE, || false);
         }
         panic!("it is known for ever");
     });

@@ -19,8 +19,9 @@ use pteros::interfaces::std_msgs::msg::UInt64;
 use pteros::msg::message::Service as ServiceType;
 use pteros::prelude::*;
 use pteros::{
-    CallbackReturn, LaterAnswer, LifecycleCallbacks, LifecycleNode, LifecyclePublisher,
-    LifecycleState as S, LifecycleTransition as T, TransitionError,
+    CallbackReturn, ExecutorHandle, LaterAnswer, LifecycleCallbacks, LifecycleNode,
+    LifecyclePublisher, LifecycleState as S, LifecycleTransition as T, MultiThreadedExecutor,
+    TransitionError,
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -495,6 +496,45 @@ fn a_callback_may_answer_later_and_the_node_takes_one_transition_at_a_time() {
             .spin_until(|| stage.node.state() == S::Inactive, PATIENCE)
     );
     assert!(call.wait(PATIENCE).unwrap().success);
+}
+
+/// Ends a spin, also when the test fails meanwhile.
+struct Cancel(ExecutorHandle);
+
+impl Drop for Cancel {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+#[test]
+fn its_state_is_told_while_a_callback_runs_if_there_is_a_thread() {
+    let (release, released) = mpsc::channel::<()>();
+    let stage = Stage::new(move |_| {
+        released.recv_timeout(PATIENCE).unwrap();
+        CallbackReturn::Success
+    });
+    let executor = MultiThreadedExecutor::new(stage.node.context(), 2);
+    executor.add_node(&stage.node).unwrap();
+    let watcher = &stage.watcher;
+    let change = watcher.create_client::<ChangeState>("/arm/change_state");
+    let state = watcher.create_client::<GetState>("/arm/get_state");
+    let (change, state) = (change.unwrap(), state.unwrap());
+    std::thread::scope(|scope| {
+        scope.spawn(|| executor.spin());
+        let _cancel = Cancel(executor.handle());
+        let request = ChangeState_Request {
+            transition: Transition {
+                id: 1,
+                label: String::new(),
+            },
+        };
+        let call = change.call_async(&request).unwrap();
+        let told = || state.call(&GetState_Request {}, PATIENCE).unwrap();
+        while told().current_state.label != "configuring" {}
+        release.send(()).unwrap();
+        assert!(call.wait(PATIENCE).unwrap().success);
+    });
 }
 
 #[test]

@@ -58,6 +58,17 @@ pub fn known_service_type(library: &InterfaceLibrary, name: &str) -> Result<Stri
     Ok(full)
 }
 
+/// As [`known`], but the interface must be an action.
+pub fn known_action_type(library: &InterfaceLibrary, name: &str) -> Result<String> {
+    let full = known(library, name)?;
+    if !full.contains("/action/") {
+        bail!(
+            "'{name}' is {full}, which is no action: write a type of the form package/action/Name"
+        );
+    }
+    Ok(full)
+}
+
 /// The full name of a type where it is known here, else what was written: the
 /// graph may hold types whose definition is not at hand.
 pub fn full_or_as_written(library: &InterfaceLibrary, name: &str) -> String {

@@ -1,0 +1,164 @@
+//! `pteros action`: a server in this process, the command in others.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a server at work while the command runs is a thread"
+)]
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use pteros::config::DiscoveryRange;
+use pteros::interfaces::example_interfaces::action::{
+    Fibonacci, Fibonacci_Feedback, Fibonacci_Result,
+};
+use pteros::prelude::*;
+use pteros::{ActionServerOptions, GoalResponse, ServerGoal};
+use support::Domain;
+
+/// Counts, until it is dropped. Rejects what is negative; never ends 99.
+struct Counter {
+    stop: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Counter {
+    fn new(domain: &Domain) -> Self {
+        let context = Context::with_options(ContextOptions {
+            domain_id: Some(domain.id()),
+            discovery_range: Some(DiscoveryRange::Localhost),
+            ..ContextOptions::default()
+        });
+        let node = context.unwrap().node("counter").unwrap();
+        let options =
+            ActionServerOptions::<Fibonacci>::default().on_goal(|goal| match goal.order {
+                ..0 => GoalResponse::Reject,
+                _ => GoalResponse::AcceptAndExecute,
+            });
+        let mut endless = Vec::new();
+        let server =
+            node.create_action_server("fibonacci", options, move |goal| match goal.goal().order {
+                99 => endless.push(goal),
+                _ => count(&goal),
+            });
+        let server = server.unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let thread = std::thread::spawn(move || {
+            let _server = server;
+            let done = || stopped.load(Ordering::Relaxed);
+            while !node.spin_until(done, Duration::from_millis(50)) {}
+        });
+        Self {
+            stop,
+            thread: Some(thread),
+        }
+    }
+}
+
+fn count(goal: &ServerGoal<Fibonacci>) {
+    let mut sequence = vec![0, 1];
+    for at in 1..usize::try_from(goal.goal().order).unwrap() {
+        sequence.push(sequence[at] + sequence[at - 1]);
+        goal.publish_feedback(Fibonacci_Feedback {
+            sequence: sequence.clone(),
+        });
+    }
+    goal.succeed(Fibonacci_Result { sequence }).unwrap();
+}
+
+impl Drop for Counter {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+const GOAL: &str = "action send_goal /fibonacci example_interfaces/action/Fibonacci";
+
+#[test]
+fn actions_are_listed_found_and_described() {
+    let domain = Domain::new();
+    let _counter = Counter::new(&domain);
+    let list = domain.run_until("action list -t", |a| !a.out.is_empty());
+    assert_eq!(
+        list.ok(),
+        "/fibonacci [example_interfaces/action/Fibonacci]\n"
+    );
+    assert_eq!(domain.run("action list -c").ok(), "1\n");
+    let ty = domain.run("action type /fibonacci").ok();
+    assert_eq!(ty, "example_interfaces/action/Fibonacci\n");
+    let found = domain.run("action find example_interfaces/Fibonacci").ok();
+    assert_eq!(found, "/fibonacci\n");
+    assert_eq!(
+        domain.run("action info /fibonacci -t").ok(),
+        "Action: /fibonacci\nAction clients: 0\nAction servers: 1\n    \
+         /counter [example_interfaces/action/Fibonacci]\n"
+    );
+    let unknown = domain.run("action info /fibonaci").failed(1);
+    assert!(unknown.contains("did you mean /fibonacci?"), "{unknown}");
+}
+
+#[test]
+fn a_goal_is_sent_and_its_result_printed_as_in_ros2() {
+    let domain = Domain::new();
+    let _counter = Counter::new(&domain);
+    let answer = domain.run_with(GOAL, "{order: 3}").ok();
+    let (before, after) = answer.split_once("Goal accepted with ID: ").unwrap();
+    assert_eq!(
+        before,
+        "Waiting for an action server to become available...\nSending goal:\n     order: 3\n\n"
+    );
+    let (id, after) = after.split_once('\n').unwrap();
+    assert_eq!(id.len(), 32);
+    assert_eq!(
+        after,
+        "\nResult:\n    sequence:\n- 0\n- 1\n- 1\n- 2\n\nGoal finished with status: SUCCEEDED\n"
+    );
+    let json = domain
+        .run_with(&format!("{GOAL} --json -f"), "{order: 2}")
+        .ok();
+    let lines: Vec<serde_json::Value> = json
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let [feedback, end] = &lines[..] else {
+        panic!("{json}");
+    };
+    assert_eq!(
+        feedback["feedback"]["sequence"],
+        serde_json::json!([0, 1, 1])
+    );
+    assert_eq!(end["status"], "succeeded");
+}
+
+#[test]
+fn a_goal_that_comes_to_nothing_says_why() {
+    let domain = Domain::new();
+    let _counter = Counter::new(&domain);
+    let rejected = domain.run_with(GOAL, "{order: -1}");
+    assert!(
+        rejected.out.ends_with("Goal was rejected.\n"),
+        "{}",
+        rejected.out
+    );
+    assert_eq!(rejected.code, Some(1));
+    let late = domain.run_with(&format!("{GOAL} --timeout 1"), "{order: 99}");
+    let late = late.failed(1);
+    assert!(late.contains("Goal canceled."), "{late}");
+    assert!(late.contains("no answer within 1000 ms"), "{late}");
+    let field = domain.run_with(GOAL, "{depth: 1}").failed(1);
+    assert!(field.contains("depth"), "{field}");
+    let nobody = "action send_goal /nobody example_interfaces/action/Fibonacci --timeout 0.1";
+    let nobody = domain.run(nobody).failed(1);
+    assert!(nobody.contains("no server of type"), "{nobody}");
+    let message = domain
+        .run("action send_goal /x std_msgs/msg/String")
+        .failed(1);
+    assert!(message.contains("which is no action"), "{message}");
+}
