@@ -10,6 +10,7 @@ use pteros::{
 };
 
 use pteros::interfaces::std_msgs::msg::UInt64;
+use pteros::thread::Priority;
 
 /// Which executor.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -98,8 +99,11 @@ pub fn spin(
         }
         Kind::Isolated => {
             let executor = std::sync::Arc::new(IsolatedExecutor::new(context));
-            for node in all {
+            for node in &nodes {
                 executor.add_node(node, ThreadSettings::default())?;
+            }
+            if let Some((node, _)) = &urgent {
+                executor.add_node(node, urgent_thread()?)?;
             }
             let cancel = executor.clone();
             Spun {
@@ -111,6 +115,20 @@ pub fn spin(
                 })],
             }
         }
+    })
+}
+
+/// As urgent as this process may make a thread.
+fn urgent_thread() -> Result<ThreadSettings, Box<dyn Error>> {
+    let settings = ThreadSettings {
+        priority: Some(Priority::new(80)?),
+        ..ThreadSettings::default()
+    };
+    let tried = settings.clone();
+    let allowed = std::thread::spawn(move || tried.apply().is_ok()).join();
+    Ok(match allowed {
+        Ok(true) => settings,
+        _ => ThreadSettings::default(),
     })
 }
 

@@ -20,7 +20,8 @@ const URGENT_PERIOD: Duration = Duration::from_micros(7_300);
 fn threads(options: &Options) -> u32 {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let most = match options.kind {
-        Kind::Multi => crate::kind::THREADS,
+        // A subscription's callback never runs twice at once.
+        Kind::Multi => crate::kind::THREADS.min(options.subscriptions),
         Kind::Isolated => options.subscriptions,
         _ => 1,
     };
