@@ -1,5 +1,5 @@
 //! Lets the container find the library that it shares with the components in
-//! its own folder, in cargo's `deps` or in `lib` beside that, and the standard
+//! its own folder, in cargo's folders or in `lib` beside that, and the standard
 //! library where the compiler has it.
 #![allow(
     clippy::disallowed_methods,
@@ -19,6 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for folder in [
         "$ORIGIN",
         "$ORIGIN/deps",
+        "$ORIGIN/..",
         "$ORIGIN/../lib",
         compilers.trim(),
     ] {

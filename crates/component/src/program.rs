@@ -15,7 +15,9 @@ use pteros::interfaces::rcl_interfaces::msg::Parameter;
 use pteros::log::Severity;
 use pteros::parameter::ParameterValue;
 use pteros::{Context, ContextOptions};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::container::{Container, ContainerOptions, ExecutorKind};
 
@@ -164,12 +166,19 @@ fn count(flag: &str, text: &str) -> Result<usize, String> {
     number.ok_or_else(|| format!("{flag} {text}: no number above zero; write {flag} 4"))
 }
 
+/// Shows what nodes and the layers below report, as `--log-level` says.
 fn show_log(arguments: &Arguments) {
-    let filter = EnvFilter::new(arguments.log.filter(Severity::Info));
-    // Only fails where a subscriber is installed already; then that one stays.
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    // What Pteros writes itself can be read.
+    let filter: Targets = arguments
+        .log
+        .filter(Severity::Info)
+        .parse()
+        .unwrap_or_default();
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_ansi(std::io::stderr().is_terminal());
+    // Only fails where a subscriber is installed already; then that one stays.
+    let _ = tracing_subscriber::registry()
+        .with(lines.with_filter(filter))
         .try_init();
 }

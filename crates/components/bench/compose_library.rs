@@ -3,7 +3,7 @@
 
 mod nodes;
 
-use nodes::{Empty, GraphNode};
+use nodes::{Bare, Empty, GraphNode};
 use pteros_dylib as _;
 
-pteros::register_components!(Empty, GraphNode);
+pteros::register_components!(Empty, Bare, GraphNode);

@@ -25,6 +25,23 @@ impl Component for Empty {
     }
 }
 
+/// A node that does not even serve its parameters.
+pub struct Bare(Node);
+
+impl Component for Bare {
+    fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
+        let options = options
+            .name("bare")
+            .start_parameter_services(false)
+            .start_parameter_event_publisher(false);
+        Ok(Self(context.node_with(options)?))
+    }
+
+    fn node(&self) -> &Node {
+        &self.0
+    }
+}
+
 /// What is published and subscribed to.
 #[derive(Clone, Copy)]
 enum Kind {

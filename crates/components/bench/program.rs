@@ -1,11 +1,11 @@
-//! A program that composes by hand: `empty N`, `graph`, or `row I` for one node
+//! A program that composes by hand: `empty N`, `bare N`, `graph`, or `row I` for one node
 //! of the graph. Says `ready` when all are there.
 
 use pteros::component::{Component, ComponentError};
 use pteros::parameter::{Parameter, ParameterValue};
 use pteros::prelude::*;
 
-use crate::nodes::{Empty, GRAPH_NODES, GraphNode, name_of};
+use crate::nodes::{Bare, Empty, GRAPH_NODES, GraphNode, name_of};
 
 pub fn main() -> Result<(), ComponentError> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -14,22 +14,14 @@ pub fn main() -> Result<(), ComponentError> {
     let mut kept: Vec<Box<dyn std::any::Any>> = Vec::new();
     let mut rows = 0..0;
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["empty", count] => {
-            for number in 0..count.parse::<usize>()? {
-                // Each process has its own.
-                let name = format!("empty_{}_{number}", std::process::id());
-                let options = NodeOptions::default().arguments(renamed(&name)?);
-                let node = Empty::new(&context, options)?;
-                executor.add_node(node.node())?;
-                kept.push(Box::new(node));
-            }
-        }
+        ["empty", count] => add::<Empty>(&context, &executor, count, &mut kept)?,
+        ["bare", count] => add::<Bare>(&context, &executor, count, &mut kept)?,
         ["graph"] => rows = 0..GRAPH_NODES,
         ["row", row] => {
             let row = row.parse()?;
             rows = row..row + 1;
         }
-        _ => return Err("usage: empty N | graph | row I".into()),
+        _ => return Err("usage: empty N | bare N | graph | row I".into()),
     }
     for row in rows {
         let which = Parameter {
@@ -45,6 +37,23 @@ pub fn main() -> Result<(), ComponentError> {
     }
     println!("ready");
     executor.spin();
+    Ok(())
+}
+
+fn add<C: Component>(
+    context: &Context,
+    executor: &SingleThreadedExecutor,
+    count: &str,
+    kept: &mut Vec<Box<dyn std::any::Any>>,
+) -> Result<(), ComponentError> {
+    for number in 0..count.parse::<usize>()? {
+        // Each process has its own.
+        let name = format!("empty_{}_{number}", std::process::id());
+        let options = NodeOptions::default().arguments(renamed(&name)?);
+        let node = C::new(context, options)?;
+        executor.add_node(node.node())?;
+        kept.push(Box::new(node));
+    }
     Ok(())
 }
 

@@ -93,7 +93,7 @@ fn whoever_hangs_in_its_constructor_is_given_up_and_dropped_when_it_comes_back()
 }
 
 #[test]
-fn an_unknown_number_and_a_destructor_that_panics_are_told() {
+fn an_unknown_number_a_destructor_that_panics_and_a_node_that_is_kept_are_told() {
     let container = Running::plain();
     let unknown = container.unload(7);
     assert!(!unknown.success);
@@ -108,6 +108,15 @@ fn an_unknown_number_and_a_destructor_that_panics_are_told() {
         answer
             .error_message
             .ends_with("its destructor panicked: and stay out"),
+        "{answer:?}"
+    );
+    let id = container.load(BAD, "Leaks").unique_id;
+    let answer = container.unload(id);
+    assert!(!answer.success);
+    assert!(
+        answer
+            .error_message
+            .contains("its node /misbehaving is still in the graph"),
         "{answer:?}"
     );
     assert_eq!(container.list(), []);

@@ -76,7 +76,11 @@ pub fn run_inside(arguments: &[String]) -> Result<()> {
         release: peers::target_folder()?.join("release"),
         cyclone: Path::new(folder).join("cyclone-peer"),
     };
-    places.empty_nodes(if quick { &[1, 2, 10] } else { &NODES })?;
+    let numbers: &[usize] = if quick { &[1, 2, 10] } else { &NODES };
+    println!("Nodes without anything, as ROS 2 has them (with parameter services)");
+    places.nodes("Empty", numbers)?;
+    println!("Nodes that do not serve their parameters");
+    places.nodes("Bare", numbers)?;
     places.graph(Duration::from_secs(if quick { 3 } else { 10 }))
 }
 
@@ -109,10 +113,14 @@ impl Way {
 }
 
 impl Places {
-    fn empty_nodes(&self, numbers: &[usize]) -> Result<()> {
-        println!("Memory of nodes without anything: PSS of all their processes, KB");
+    fn nodes(&self, class: &str, numbers: &[usize]) -> Result<()> {
         let head: Vec<String> = numbers.iter().map(|n| format!("{n:>8}")).collect();
-        println!("  {:<30}{}{:>10}", "nodes", head.concat(), "per node");
+        println!(
+            "  {:<30}{}{:>10}",
+            "PSS of all processes, KB",
+            head.concat(),
+            "per node"
+        );
         let ways = [
             Way::Processes,
             Way::Static,
@@ -122,12 +130,12 @@ impl Places {
         ];
         let mut rows = Vec::new();
         for way in ways {
-            if way == Way::Cyclone && !self.cyclone.is_file() {
+            if way == Way::Cyclone && (class == "Bare" || !self.cyclone.is_file()) {
                 continue;
             }
             let mut row = Vec::new();
             for number in numbers {
-                let processes = self.start_empty(way, *number)?;
+                let processes = self.start(way, class, *number)?;
                 std::thread::sleep(REST);
                 row.push(pss_of(&processes)?);
             }
@@ -173,10 +181,10 @@ impl Places {
         Ok(())
     }
 
-    fn start_empty(&self, way: Way, number: usize) -> Result<Vec<Process>> {
+    fn start(&self, way: Way, class: &str, number: usize) -> Result<Vec<Process>> {
         let by_hand = |program: &str, nodes: usize| {
             let mut command = Command::new(self.release.join("examples").join(program));
-            command.args(["empty", &nodes.to_string()]);
+            command.args([&class.to_lowercase(), &nodes.to_string()]);
             Process::start(command, "ready")
         };
         Ok(match way {
@@ -187,7 +195,7 @@ impl Places {
             Way::Shared => vec![by_hand("compose_shared", number)?],
             Way::Container(executor) => {
                 let nodes = (0..number).map(|node| (format!("empty_{node}"), None));
-                vec![self.container(executor, "Empty", nodes)?]
+                vec![self.container(executor, class, nodes)?]
             }
             Way::Cyclone => (0..number)
                 .map(|_| {

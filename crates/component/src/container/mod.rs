@@ -85,7 +85,11 @@ impl Container {
     /// # Errors
     /// See [`ContainerError`].
     pub fn new(context: &Context, options: ContainerOptions) -> Result<Self, ContainerError> {
-        let node = context.node_with(NodeOptions::new(NODE_NAME))?;
+        // It has none, and an eighth of a megabyte would serve them.
+        let bare = NodeOptions::new(NODE_NAME)
+            .start_parameter_services(false)
+            .start_parameter_event_publisher(false);
+        let node = context.node_with(bare)?;
         let crew = Crew::new(context, options.executor);
         crew.add_manager(&node)?;
         let roster = Roster::new(context, &node, crew, options.index, options.load_timeout);

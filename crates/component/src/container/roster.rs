@@ -27,6 +27,9 @@ use crate::loader::Loader;
 /// Constructors and destructors at work at once; those that hang count.
 const AT_WORK_MAX: usize = 16;
 
+/// How long a callback that runs may hold a node that is unloaded.
+const HELD_MAX: Duration = Duration::from_secs(1);
+
 /// A component that was loaded.
 pub(super) struct LoadedNode {
     pub(super) id: u64,
@@ -44,6 +47,10 @@ pub(super) enum UnloadError {
     Hung { id: u64, waited: Duration },
     #[error("component {id} is unloaded, but its destructor panicked: {said}")]
     Panicked { id: u64, said: String },
+    #[error(
+        "component {id} is unloaded, but its node {name} is still in the graph: a callback that runs, or something beside the component, holds it"
+    )]
+    Held { id: u64, name: String },
     #[error("component {id} stays: {running} constructors and destructors are at work already")]
     Busy { id: u64, running: usize },
     #[error(transparent)]
@@ -269,16 +276,40 @@ impl Roster {
         };
         let (roster, working, waited) = (self.clone(), work.clone(), self.timeout);
         let run = move || {
-            roster.crew.remove(one.place);
-            let panicked = drop_contained(one.component);
+            let outcome = roster.unload(id, one);
             if let Some(done) = working.take() {
-                done(panicked.map_or(Ok(()), |said| Err(UnloadError::Panicked { id, said })));
+                done(outcome);
             }
             roster.end_work();
         };
         self.time_out(&work, move || UnloadError::Hung { id, waited });
         if let Err(error) = self.spawn("component unload", run) {
             work.fail(error.into());
+        }
+    }
+
+    fn unload(&self, id: u64, one: Loaded) -> Result<(), UnloadError> {
+        let Loaded {
+            name,
+            component,
+            place,
+        } = one;
+        let graph = self.context.graph();
+        let participant = self.context.guid();
+        let count = || {
+            let nodes = graph.nodes();
+            let own = nodes.iter().filter(|node| node.participant == participant);
+            own.filter(|node| node.fully_qualified_name() == name)
+                .count()
+        };
+        let before = count();
+        self.crew.remove(place);
+        if let Some(said) = drop_contained(component) {
+            return Err(UnloadError::Panicked { id, said });
+        }
+        match graph.wait_until(HELD_MAX.min(self.timeout / 2), || count() < before) {
+            true => Ok(()),
+            false => Err(UnloadError::Held { id, name }),
         }
     }
 

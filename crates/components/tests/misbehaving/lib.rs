@@ -123,4 +123,18 @@ impl Drop for Joined {
     }
 }
 
-pteros::register_components!(Refuses, Panics, Hangs, PanicsLater, PanicsAtTheEnd, Heavy);
+component!(
+    /// Keeps its node where no destructor looks.
+    Leaks,
+    |node| std::mem::forget(node.clone())
+);
+
+pteros::register_components!(
+    Refuses,
+    Panics,
+    Hangs,
+    PanicsLater,
+    PanicsAtTheEnd,
+    Heavy,
+    Leaks
+);
