@@ -180,6 +180,28 @@ fn a_goal_is_cancelled_only_if_that_is_asked_for_and_allowed() {
 }
 
 #[test]
+fn who_works_in_the_executor_and_spins_it_meanwhile_hears_of_cancelling() {
+    let context = Context::with_options(ContextOptions::local(80)).unwrap();
+    let serving = context.node("serving").unwrap();
+    let spinning = serving.clone();
+    let work = move |goal: ServerGoal<Fibonacci>| {
+        assert!(spinning.spin_until(|| goal.is_canceling(), PATIENCE));
+        goal.canceled(sequence(&[1])).unwrap();
+    };
+    let _server = serving
+        .create_action_server("fibonacci", Options::default(), work)
+        .unwrap();
+    let asking = context.node("asking").unwrap();
+    let client = asking
+        .create_action_client::<Fibonacci>("fibonacci")
+        .unwrap();
+    let _spun = Spun::new(&serving);
+    let asked = client.send_goal(order(1), PATIENCE).unwrap();
+    asked.cancel(PATIENCE).unwrap();
+    assert_eq!(asked.result(PATIENCE).unwrap().status, GoalStatus::Canceled);
+}
+
+#[test]
 fn what_the_server_does_not_want_is_said() {
     let options = || {
         Options::default()

@@ -2,6 +2,7 @@
 //! `main` yours. They share a binary so that they are built and linked once:
 //! `cargo run -p tour -- talker`, `cargo run -p tour -- listener` …
 
+mod action;
 mod dynamic_types;
 mod event_loop;
 mod graph_watch;
@@ -24,7 +25,7 @@ type Example = (
     &'static str,
 );
 
-const EXAMPLES: [Example; 11] = [
+const EXAMPLES: [Example; 12] = [
     ("talker", talker::main, "publishes a greeting each second"),
     ("listener", listener::main, "prints what the talker says"),
     ("timer", timer::main, "a timer, cancelled after three ticks"),
@@ -67,6 +68,11 @@ const EXAMPLES: [Example; 11] = [
         "managed",
         managed::main,
         "two managed nodes, brought up and down",
+    ),
+    (
+        "action",
+        action::main,
+        "a goal that ends, and one that is cancelled",
     ),
 ];
 

@@ -159,6 +159,18 @@ fn managed_nodes_are_brought_up_and_down_in_order() {
 }
 
 #[test]
+fn an_action_tells_ends_and_is_cancelled() {
+    let promises = [
+        "server: goal 5",
+        "client: [0, 1, 1]",
+        "client: succeeded with [0, 1, 1, 2, 3, 5]",
+        "server: goal 40",
+        "client: canceled",
+    ];
+    run("action", DOMAIN + 9, &promises);
+}
+
+#[test]
 fn without_a_name_the_examples_are_listed() {
     let output = Command::new(env!("CARGO_BIN_EXE_tour")).output();
     let output = output.expect("it runs");

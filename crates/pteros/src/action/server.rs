@@ -227,11 +227,9 @@ impl Node {
             node: self.clone(),
             name,
             ledger: Mutex::new(Ledger::new(options.goals_max, options.result_timeout)),
-            decisions: Mutex::new(Decisions {
-                on_goal: options.on_goal,
-                on_cancel: options.on_cancel,
-                accepted: Box::new(accepted),
-            }),
+            on_goal: Mutex::new(options.on_goal),
+            on_cancel: Mutex::new(options.on_cancel),
+            accepted: Mutex::new(Box::new(accepted)),
             feedback,
             status,
             expiry: OnceLock::new(),
@@ -246,18 +244,16 @@ impl Node {
     }
 }
 
-/// What the user decides.
-struct Decisions<A: Action> {
-    on_goal: OnGoal<A>,
-    on_cancel: OnCancel<A>,
-    accepted: Box<dyn FnMut(ServerGoal<A>) + Send>,
-}
+type Accepted<A> = Box<dyn FnMut(ServerGoal<A>) + Send>;
 
 struct ServerCore<A: Action> {
     node: Node,
     name: String,
     ledger: Mutex<Ledger<A::Result, ResultCall<A>>>,
-    decisions: Mutex<Decisions<A>>,
+    // A lock for each: one that spins lets the others run.
+    on_goal: Mutex<OnGoal<A>>,
+    on_cancel: Mutex<OnCancel<A>>,
+    accepted: Mutex<Accepted<A>>,
     feedback: Publisher<A::FeedbackMessage>,
     status: Publisher<GoalStatusArray>,
     /// Ticks once when results may have expired.
@@ -340,10 +336,9 @@ impl<A: Action> ServerCore<A> {
             }
             ledger.is_full() || ledger.knows(id)
         };
-        let mut decisions = self.decisions.lock();
         let decided = match refused {
             true => GoalResponse::Reject,
-            false => (decisions.on_goal)(&goal),
+            false => (self.on_goal.lock())(&goal),
         };
         let client = call.client();
         if decided == GoalResponse::Reject {
@@ -357,7 +352,7 @@ impl<A: Action> ServerCore<A> {
             let _ = self.ledger.lock().go(id, GoalStatus::Executing);
         }
         self.tell_status();
-        (decisions.accepted)(self.goal(id, goal, true));
+        (self.accepted.lock())(self.goal(id, goal, true));
     }
 
     fn goal(&self, id: GoalId, goal: A::Goal, is_working: bool) -> ServerGoal<A> {
@@ -382,7 +377,7 @@ impl<A: Action> ServerCore<A> {
             // The user decides by id and status; the goal's own content is with
             // whoever works on it.
             let goal = self.goal(id, A::Goal::default(), false);
-            let may = (self.decisions.lock().on_cancel)(&goal);
+            let may = (self.on_cancel.lock())(&goal);
             if may && self.ledger.lock().go(id, GoalStatus::Canceling).is_ok() {
                 response.goals_canceling.push(self.info(id));
             }

@@ -1,0 +1,85 @@
+//! The messages of actions as CDR has them (XCDR1, little-endian), worked out by
+//! hand from their definitions, and put together as servers and clients do.
+
+use pteros_interfaces::action_msgs::msg::{GoalInfo, GoalStatus, GoalStatusArray};
+use pteros_interfaces::action_msgs::srv::{CancelGoal_Request, CancelGoal_Response};
+use pteros_interfaces::example_interfaces::action::{
+    Fibonacci, Fibonacci_Feedback, Fibonacci_Goal, Fibonacci_Result,
+};
+use pteros_msg::{Action, Message, Representation, from_payload, to_payload};
+
+const ID: [u8; 16] = *b"abcdefghijklmnop";
+
+#[track_caller]
+fn reads_and_writes<M: Message>(message: &M, bytes: &[u8]) {
+    assert_eq!(to_payload(message, Representation::Xcdr1), bytes);
+    assert_eq!(from_payload::<M>(bytes).as_ref(), Ok(message));
+}
+
+fn info() -> GoalInfo {
+    let mut info = GoalInfo::default();
+    info.goal_id.uuid = ID;
+    (info.stamp.sec, info.stamp.nanosec) = (1, 2);
+    info
+}
+
+#[test]
+fn a_goal_is_its_id_and_what_is_asked_for() {
+    let request = Fibonacci::goal_request(ID, Fibonacci_Goal { order: 5 });
+    reads_and_writes(&request, b"\0\x01\0\0abcdefghijklmnop\x05\0\0\0");
+    assert_eq!(
+        Fibonacci::goal_of(&request),
+        (ID, &Fibonacci_Goal { order: 5 })
+    );
+    let response = Fibonacci::goal_response(true, (1, 2));
+    reads_and_writes(&response, b"\0\x01\0\0\x01\0\0\0\x01\0\0\0\x02\0\0\0");
+    assert!(Fibonacci::is_accepted(&response));
+}
+
+#[test]
+fn a_result_is_a_status_and_what_came_of_it() {
+    let request = Fibonacci::result_request(ID);
+    reads_and_writes(&request, b"\0\x01\0\0abcdefghijklmnop");
+    assert_eq!(Fibonacci::result_goal(&request), ID);
+    let result = Fibonacci_Result {
+        sequence: vec![0, 1],
+    };
+    let response = Fibonacci::result_response(4, result.clone());
+    reads_and_writes(
+        &response,
+        b"\0\x01\0\0\x04\0\0\0\x02\0\0\0\0\0\0\0\x01\0\0\0",
+    );
+    assert_eq!(Fibonacci::result_of(&response), (4, &result));
+}
+
+#[test]
+fn feedback_names_its_goal() {
+    let feedback = Fibonacci_Feedback { sequence: vec![7] };
+    let message = Fibonacci::feedback_message(ID, feedback.clone());
+    reads_and_writes(&message, b"\0\x01\0\0abcdefghijklmnop\x01\0\0\0\x07\0\0\0");
+    assert_eq!(Fibonacci::feedback_of(&message), (ID, &feedback));
+}
+
+#[test]
+fn cancelling_and_statuses_name_goals_and_times() {
+    let request = CancelGoal_Request { goal_info: info() };
+    reads_and_writes(&request, b"\0\x01\0\0abcdefghijklmnop\x01\0\0\0\x02\0\0\0");
+    let response = CancelGoal_Response {
+        return_code: 3,
+        goals_canceling: vec![info()],
+    };
+    reads_and_writes(
+        &response,
+        b"\0\x01\0\0\x03\0\0\0\x01\0\0\0abcdefghijklmnop\x01\0\0\0\x02\0\0\0",
+    );
+    let statuses = GoalStatusArray {
+        status_list: vec![GoalStatus {
+            goal_info: info(),
+            status: 2,
+        }],
+    };
+    reads_and_writes(
+        &statuses,
+        b"\0\x01\0\x03\x01\0\0\0abcdefghijklmnop\x01\0\0\0\x02\0\0\0\x02\0\0\0",
+    );
+}
