@@ -93,7 +93,16 @@ impl World {
     /// Carries out a step.
     pub fn act(&self, step: Step) {
         let healed = self.script.lock().healed;
-        if healed && !matches!(step, Step::Take(_) | Step::Resume(_)) {
+        let goes_on = matches!(
+            step,
+            Step::Take(_)
+                | Step::Resume(_)
+                | Step::GiveUp(_)
+                | Step::Collect(_)
+                | Step::Serve(_)
+                | Step::Reply(_)
+        );
+        if healed && !goes_on {
             return;
         }
         if self.is_put_off(step) {
@@ -103,6 +112,7 @@ impl World {
         }
         match step {
             Step::Take(_) | Step::Publish(_) => {}
+            of_service if self.place_of_service_step(of_service).is_some() => {}
             _ => self.say(format_args!("{step:?}")),
         }
         match step {
@@ -119,6 +129,7 @@ impl World {
             Step::Attack => self.attack(),
             Step::Deafen(place) => self.deafen(place),
             Step::Hear(from, to) => self.network().link_mut(from, to).cut = false,
+            of_service => self.act_service(of_service),
         }
     }
 
@@ -143,7 +154,16 @@ impl World {
                 let place = self.cast.lock().readers[reader].home.place;
                 return self.places()[place].paused_until > self.now();
             }
-            _ => return false,
+            of_service => {
+                let Some(place) = self.place_of_service_step(of_service) else {
+                    return false;
+                };
+                // Each of them may have to wait for room.
+                if self.places().iter().any(|p| p.blocked) {
+                    return true;
+                }
+                place
+            }
         };
         let places = self.places();
         places[place].blocked || places[place].paused_until > self.now()
@@ -175,6 +195,7 @@ impl World {
         }
         let politely = step == Step::Leave(place) || self.script.lock().random.u8(0..4) == 0;
         self.end(place, politely);
+        self.bury_services(place);
         let mut cast = self.cast.lock();
         for role in cast.writers.iter_mut().filter(|r| r.home.place == place) {
             role.gone = true;
@@ -270,6 +291,7 @@ impl World {
         for guid in of_node {
             self.remove(guid);
         }
+        self.remove_services_of(place, node);
         if let Some(core) = self.core(place) {
             core.remove_node(node);
         }
@@ -277,6 +299,9 @@ impl World {
     }
 
     fn act_shrink(&self, place: usize) {
+        if self.plan.services && self.script.lock().random.bool() {
+            return self.shrink_service(place);
+        }
         let living: Vec<_> = {
             let cast = self.cast.lock();
             let here = |home: &Home, gone: bool| home.place == place && !gone;
@@ -327,6 +352,9 @@ impl World {
     }
 
     fn act_grow(&self, place: usize) {
+        if self.is_foreign(place) || self.plan.services && self.script.lock().random.u8(0..3) == 0 {
+            return self.grow_service(place);
+        }
         let living = {
             let cast = self.cast.lock();
             let writers = cast
@@ -392,7 +420,7 @@ impl World {
     }
 
     /// A node of a process, the newest.
-    fn home(&self, place: usize) -> Option<Home> {
+    pub(crate) fn home(&self, place: usize) -> Option<Home> {
         let places = self.places();
         let life = places[place].life.as_ref()?;
         Some(Home {
@@ -551,7 +579,7 @@ impl World {
         Some(index)
     }
 
-    fn queue(&self, place: usize) -> Option<Arc<pteros_rmw::ready::ReadyQueue>> {
+    pub(crate) fn queue(&self, place: usize) -> Option<Arc<pteros_rmw::ready::ReadyQueue>> {
         let places = self.places();
         Some(places[place].life.as_ref()?.queue.clone())
     }
@@ -759,6 +787,12 @@ impl World {
                 drop(cast);
                 let at = self.now() + think;
                 self.script.lock().plan(at, Step::Take(index));
+            }
+            Ready::Client(index) => {
+                self.script.lock().plan(self.now(), Step::Collect(index));
+            }
+            Ready::Server(index) => {
+                self.script.lock().plan(self.now(), Step::Serve(index));
             }
         }
     }

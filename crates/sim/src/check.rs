@@ -123,6 +123,7 @@ impl World {
         let mut nodes = BTreeSet::new();
         let mut endpoints = BTreeSet::new();
         let mut prefixes = BTreeSet::new();
+        let of_services = self.service_endpoints();
         let cast = self.cast.lock();
         for (index, place) in self.places().iter().enumerate() {
             let Some(life) = &place.life else { continue };
@@ -132,8 +133,13 @@ impl World {
                 let here = |home: &crate::cast::Home| home.place == index && home.node == *key;
                 let writers = living_writers(&cast).filter(|(_, w)| here(&w.home));
                 let readers = living_readers(&cast).filter(|(_, r)| here(&r.home));
-                let writers: BTreeSet<Guid> = writers.map(|(_, w)| w.endpoint.guid()).collect();
-                let readers: BTreeSet<Guid> = readers.map(|(_, r)| r.endpoint.data.guid).collect();
+                let mut writers: BTreeSet<Guid> = writers.map(|(_, w)| w.endpoint.guid()).collect();
+                let mut readers: BTreeSet<Guid> =
+                    readers.map(|(_, r)| r.endpoint.data.guid).collect();
+                for (_, reader, writer) in of_services.iter().filter(|(home, ..)| here(home)) {
+                    readers.insert(*reader);
+                    writers.insert(*writer);
+                }
                 endpoints.extend(writers.iter().chain(&readers).copied());
                 nodes.insert((prefix, name.clone(), readers, writers));
             }

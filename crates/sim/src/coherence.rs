@@ -339,10 +339,11 @@ impl Cast {
             missed += loose.filter(is_missed).count() as u64;
         }
         let late = reader.endpoint.counts().late;
-        if late > 0 && !interrupted && self.is_told_in_time(reader) {
+        let in_time = !interrupted && self.is_told_in_time(reader);
+        if late > 0 && in_time {
             return Some(format!("I17 r{r}: {late} came too late"));
         }
-        let excused = if interrupted { late } else { 0 };
+        let excused = if in_time { 0 } else { late };
         (missed > excused).then(|| {
             format!("I17 r{r}: never got {missed} that are of no set, {late} came too late")
         })

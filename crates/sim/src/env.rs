@@ -92,6 +92,7 @@ impl Env for SimEnv {
         Ok(Opened {
             transport: Box::new(SimTransport {
                 world: Arc::downgrade(&world),
+                place: self.place,
                 number,
             }),
             participant_index: index,
@@ -113,6 +114,7 @@ impl Env for SimEnv {
 
 struct SimTransport {
     world: Weak<World>,
+    place: usize,
     number: usize,
 }
 
@@ -124,6 +126,9 @@ impl Transport for SimTransport {
         let mut bytes = Vec::with_capacity(parts.iter().map(|p| p.len()).sum());
         for part in parts {
             bytes.extend_from_slice(part);
+        }
+        if world.is_foreign(self.place) {
+            crate::service::disguise(&mut bytes);
         }
         let sent = world
             .network()

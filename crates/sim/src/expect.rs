@@ -9,6 +9,7 @@ use pteros_rtps::qos::{Durability, History, Liveliness, Reliability};
 
 use crate::cast::{Bond, Cast, ReaderRole, Verdict, WriterRole, is_reliable, verdict};
 use crate::check::{living_readers, living_writers};
+use crate::message::INSTANCES;
 use crate::plan::Fault;
 use crate::world::World;
 
@@ -142,7 +143,12 @@ impl ReaderRole {
             let (offered, requested) = (&writer.endpoint.data.qos, &self.endpoint.data.qos);
             let tells = is_reliable(offered, requested) && writer.home.place != self.home.place;
             let Some(ours) = steady.filter(|_| tells) else {
-                let told = writer.written * u64::from(theirs.epochs);
+                // Who goes ends the instances of a topic with keys (seed 6132).
+                let ends = match writer.keyed && writer.gone {
+                    true => u64::from(INSTANCES),
+                    false => 0,
+                };
+                let told = (writer.written + ends) * u64::from(theirs.epochs);
                 most += told.saturating_sub(heard.len() as u64);
                 continue;
             };

@@ -275,6 +275,35 @@ pub const BUGS: &[(&str, &str)] = &[
         "order-of-a-group-ignored",
         "samples of a group are handed on as they come",
     ),
+    // Services.
+    (
+        "reply-of-another-taken",
+        "a client takes replies that name another client",
+    ),
+    (
+        "reply-names-another-request",
+        "a reply names the request before its own",
+    ),
+    (
+        "forgotten-call-answered",
+        "a call that is over can be answered once more",
+    ),
+    (
+        "lost-servers-waited-for",
+        "a call goes on though all its servers are gone",
+    ),
+    (
+        "early-reply-dropped",
+        "a reply whose reader is not met yet is dropped",
+    ),
+    (
+        "early-reply-kept-for-ever",
+        "a reply whose reader has been met is not sent",
+    ),
+    (
+        "dialect-not-asked-for",
+        "everybody is spoken to as if it were Pteros",
+    ),
 ];
 
 /// What may happen to correct code at any time: refused memory and limits

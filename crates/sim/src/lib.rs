@@ -25,6 +25,7 @@ mod reduce;
 mod run;
 pub mod scenario;
 mod script;
+mod service;
 mod shared;
 mod trace;
 mod variety;

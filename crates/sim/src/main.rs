@@ -135,6 +135,7 @@ struct Total {
     taken: u64,
     datagrams: u64,
     matches: u64,
+    calls: (u64, u64),
 }
 
 impl Total {
@@ -145,6 +146,8 @@ impl Total {
         self.taken += outcome.messages.1;
         self.datagrams += outcome.datagrams;
         self.matches += outcome.matches;
+        self.calls.0 += outcome.calls.0;
+        self.calls.1 += outcome.calls.1;
     }
 
     fn print(&self, wall: Duration) {
@@ -157,8 +160,8 @@ impl Total {
             simulated / wall.as_secs_f64().max(0.001)
         );
         println!(
-            "{} messages published, {} taken, {} datagrams, {} matches",
-            self.published, self.taken, self.datagrams, self.matches
+            "{} messages published, {} taken, {} calls, {} answered, {} datagrams, {} matches",
+            self.published, self.taken, self.calls.0, self.calls.1, self.datagrams, self.matches
         );
     }
 }

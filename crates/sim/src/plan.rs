@@ -215,6 +215,10 @@ pub struct Plan {
     /// Their sets are of the group and in its order, nothing of them may be lost,
     /// and nobody is unheard for long.
     pub ordered: bool,
+    /// Processes have clients and servers, too.
+    pub services: bool,
+    /// One process is taken for Cyclone DDS, and has nothing but services.
+    pub foreign: bool,
 }
 
 const MILLI: u64 = 1_000_000;
@@ -252,6 +256,8 @@ impl Plan {
             paced: false,
             coherent: false,
             ordered: false,
+            services: false,
+            foreign: false,
         };
         plan.add_later(&mut random.clone().fork());
         plan.add_policies(random.clone().u64(..));
@@ -294,6 +300,8 @@ impl Plan {
             paced: false,
             coherent: false,
             ordered: false,
+            services: false,
+            foreign: false,
         }
     }
 
@@ -344,6 +352,9 @@ impl Plan {
             self.topics = 1;
         }
         self.ordered = self.coherent && random.u32(0..3) == 0;
+        let mut random = Rng::with_seed(seed ^ 0x7365_7276_6963_6573);
+        self.services = random.u32(0..3) == 0;
+        self.foreign = self.services && random.u32(0..2) == 0;
         if self.ordered {
             let quiet = [Fault::Cut, Fault::Mtu, Fault::Deaf];
             self.faults.retain(|fault| !quiet.contains(fault));

@@ -28,6 +28,8 @@ pub struct Outcome {
     pub records: u64,
     /// Messages of coherent sets taken by readers that asked for sets.
     pub in_sets: u64,
+    /// Calls of services made and answered.
+    pub calls: (u64, u64),
     /// Matches told to writers.
     pub matches: u64,
     /// What happened, if it was asked for.
@@ -59,6 +61,7 @@ pub fn run(seed: u64, options: &Options) -> Outcome {
         datagrams: network.traffic.delivered,
         records: network.traffic.records,
         in_sets: cast.in_sets,
+        calls: world.call_counts(),
         matches: cast.matches,
         lines: network.trace.lines().map(str::to_owned).collect(),
     }
@@ -105,6 +108,7 @@ pub fn run_guarded(seed: u64, options: &Options) -> Outcome {
             datagrams: 0,
             records: 0,
             in_sets: 0,
+            calls: (0, 0),
             matches: 0,
             lines: Vec::new(),
         }
@@ -125,7 +129,9 @@ fn phases(world: &Arc<World>) {
     world.run_until(world.now() + lease + SECOND);
     world.check_rest();
     world.check_sets();
+    world.check_services();
     world.check_expectations();
     world.check_quiet();
     world.check_late_joiners();
+    world.check_first_replies();
 }

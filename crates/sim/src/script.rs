@@ -36,6 +36,16 @@ pub enum Step {
     Deafen(usize),
     /// It hears it again.
     Hear(usize, usize),
+    /// A client calls, and plans the next call.
+    Call(usize),
+    /// A caller loses patience.
+    GiveUp(usize),
+    /// A client takes replies.
+    Collect(usize),
+    /// A server takes requests.
+    Serve(usize),
+    /// A server sends a reply.
+    Reply(usize),
 }
 
 /// The agenda.

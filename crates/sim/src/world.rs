@@ -18,6 +18,7 @@ use crate::env::SimEnv;
 use crate::link::Network;
 use crate::plan::Plan;
 use crate::script::Script;
+use crate::service::Services;
 use crate::trace::Trace;
 
 /// Timers of one process at one instant; more is going in circles.
@@ -93,10 +94,20 @@ pub struct World {
     pub script: Mutex<Script>,
     /// Who plays.
     pub cast: Mutex<Cast>,
+    /// Who asks and answers.
+    pub(crate) services: Mutex<Services>,
     /// What became ready during the last call into the engine.
     pub marks: Arc<Mutex<Vec<Ready>>>,
     wall_offsets: Vec<AtomicI64>,
     me: Weak<World>,
+}
+
+/// What tells a process from all others, at either end of its name: clients of
+/// services are known by a part of it.
+fn unique(place: usize, life: u32) -> [u8; 10] {
+    let [a, b, c, d] = life.to_le_bytes();
+    let place = place as u8 + 1;
+    [place, a, b, c, d, place, a, b, c, d]
 }
 
 /// What happens next.
@@ -130,6 +141,7 @@ impl World {
                 blurred: plan.has(crate::plan::Fault::Return),
                 ..Cast::default()
             }),
+            services: Mutex::default(),
             marks: Arc::default(),
             wall_offsets: (0..count).map(|_| AtomicI64::new(0)).collect(),
             me: me.clone(),
@@ -202,14 +214,13 @@ impl World {
             }
             (here.host, here.lives, here.identity)
         };
-        let mut unique = [0; 10];
-        unique[0] = place as u8 + 1;
-        unique[1..5].copy_from_slice(&identity.to_le_bytes());
+        let unique = unique(place, identity);
         let mut options = CoreOptions {
             lease: self.plan.lease,
             ..CoreOptions::default()
         };
-        options.shared_memory.on = self.plan.has(crate::plan::Fault::Links);
+        options.shared_memory.on =
+            self.plan.has(crate::plan::Fault::Links) && !self.is_foreign(place);
         if options.shared_memory.on && !self.script.lock().healed {
             self.network().link_faults = LINK_FAULTS;
         }
@@ -230,9 +241,7 @@ impl World {
             places[place].lives += 1;
             (places[place].host, places[place].lives)
         };
-        let mut unique = [0; 10];
-        unique[0] = place as u8 + 1;
-        unique[1..5].copy_from_slice(&lives.to_le_bytes());
+        let unique = unique(place, lives);
         self.open_core(place, (host, unique), options);
     }
 

@@ -118,6 +118,8 @@ fn the_runs_are_worth_running() {
     assert!(sum(|o| o.matches) > 500, "too few matches");
     let records = sum(|o| o.records);
     assert!(records > 500, "{records} messages by links");
+    let answered = sum(|o| o.calls.1);
+    assert!(answered > 5, "{answered} calls answered");
     let in_sets = sum(|o| o.in_sets);
     assert!(in_sets > 100, "{in_sets} messages in sets");
 }

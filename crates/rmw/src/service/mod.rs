@@ -12,6 +12,7 @@ mod server;
 
 use std::fmt::Write as _;
 
+use pteros_rtps::fault;
 use pteros_rtps::id::{Guid, GuidPrefix, VendorId};
 
 pub use client::{CALLS_MAX, CallId, Reply, SendError, ServiceClient};
@@ -71,7 +72,7 @@ impl Core {
         }
         let vendor = self.graph.participant(prefix).map(|data| data.vendor);
         match vendor {
-            Some(VendorId::CYCLONE) => Dialect::Headed,
+            Some(VendorId::CYCLONE) if !fault!("dialect-not-asked-for") => Dialect::Headed,
             _ => Dialect::Related,
         }
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use pteros_rtps::fault;
 use pteros_rtps::id::Guid;
 use pteros_rtps::seq::{SampleIdentity, SequenceNumber};
 
@@ -180,7 +181,8 @@ impl ServiceServer {
                 (Some(Head { client, sequence }), None)
             }
             ReplyTo::Named(writer) => {
-                let sequence = SequenceNumber(id.sequence);
+                let wrong = i64::from(fault!("reply-names-another-request"));
+                let sequence = SequenceNumber(id.sequence.saturating_sub(wrong));
                 (None, Some(SampleIdentity { writer, sequence }))
             }
         };
@@ -217,6 +219,9 @@ impl ServiceServer {
     }
 
     fn park(&self, reply: Parked) {
+        if fault!("early-reply-dropped") {
+            return;
+        }
         let mut parked = self.parked.lock();
         if parked.len() >= PARKED_MAX {
             parked.pop_front();
@@ -228,6 +233,9 @@ impl ServiceServer {
     /// Sends what was kept for clients that have been met since, and gives up
     /// what was for those that are gone. To be called when a client matches.
     pub fn flush(&self, core: &Core) {
+        if fault!("early-reply-kept-for-ever") {
+            return;
+        }
         let parked = std::mem::take(&mut *self.parked.lock());
         for reply in parked {
             match self.way(core, &reply.id) {
