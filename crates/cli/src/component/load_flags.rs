@@ -32,7 +32,7 @@ pub struct LoadFlags {
         hide_default_value = true
     )]
     node_namespace: String,
-    /// Log level of the node: debug, info, warn, error or fatal [default: the container's]
+    /// Log level of the node, which the container is told; neither rclcpp's nor ours acts on it yet
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<Severity>,
     /// Remap rule, FROM:=TO; may be repeated

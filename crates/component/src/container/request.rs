@@ -26,6 +26,13 @@ impl Understood {
                 reason,
             })?;
         }
+        if request.log_level != 0 {
+            tracing::warn!(
+                "load component \"{}\": its log level has no effect, as in rclcpp's containers; \
+                 give the container --ros-args --log-level",
+                request.plugin_name
+            );
+        }
         let mut overrides = Vec::new();
         for given in &request.parameters {
             let value = ParameterValue::from_message(&given.value).ok_or_else(|| {
