@@ -7,6 +7,7 @@ use crate::demo::Demo;
 use crate::interface::InterfaceVerb;
 use crate::lifecycle::LifecycleVerb;
 use crate::node::NodeVerb;
+use crate::param::ParamVerb;
 use crate::service::ServiceVerb;
 use crate::shared::Shared;
 use crate::store::StoreVerb;
@@ -77,6 +78,9 @@ pub enum Noun {
     /// List nodes and show what they offer
     #[command(subcommand, arg_required_else_help = true)]
     Node(NodeVerb),
+    /// List, print and set the parameters of nodes
+    #[command(subcommand, arg_required_else_help = true)]
+    Param(ParamVerb),
     /// List and call services
     #[command(subcommand, arg_required_else_help = true)]
     Service(ServiceVerb),
@@ -106,6 +110,7 @@ impl Noun {
             Self::Demo(verb) => verb.run(shared),
             Self::Topic(verb) => verb.run(shared),
             Self::Node(verb) => verb.run(shared),
+            Self::Param(verb) => verb.run(shared),
             Self::Service(verb) => verb.run(shared),
             Self::Action(verb) => verb.run(shared),
             Self::Lifecycle(verb) => verb.run(shared),

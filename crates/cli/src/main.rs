@@ -23,6 +23,7 @@ mod lifecycle;
 mod log_line;
 mod node;
 mod outcome;
+mod param;
 mod python_repr;
 mod qos_flags;
 mod service;

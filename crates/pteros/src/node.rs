@@ -241,7 +241,7 @@ impl NodeCore {
     }
 
     /// Says that an endpoint is the node's.
-    pub(crate) fn attach_endpoint(&self, data: &EndpointData) {
+    pub(crate) fn attach_endpoint(&self, data: &Arc<EndpointData>) {
         self.core().attach_endpoint(self.key, data);
     }
 

@@ -41,9 +41,9 @@ pub(crate) struct WriterPolicies {
 // sample that is published meanwhile, whichever.
 impl WriterPolicies {
     /// `is_timed`: the writer minds the time, whatever its policies.
-    pub(crate) fn new(data: &EndpointData, lifecycle: Lifecycle, is_timed: bool) -> Self {
+    pub(crate) fn new(data: &Arc<EndpointData>, lifecycle: Lifecycle, is_timed: bool) -> Self {
         let this = Self {
-            announced: Mutex::new(Arc::new(data.clone())),
+            announced: Mutex::new(data.clone()),
             lifespan: AtomicI64::new(0),
             code_point: AtomicU8::new(0),
             rank: AtomicI32::new(0),
@@ -56,7 +56,7 @@ impl WriterPolicies {
         this
     }
 
-    fn store(&self, data: EndpointData, lifecycle: Lifecycle) {
+    fn store(&self, data: Arc<EndpointData>, lifecycle: Lifecycle) {
         let qos = &data.qos;
         self.lifespan
             .store(qos.lifespan.as_nanos(), Ordering::Relaxed);
@@ -71,7 +71,7 @@ impl WriterPolicies {
         self.minds_time.store(minds_time, Ordering::Relaxed);
         let autodisposes = lifecycle.autodispose_unregistered_instances;
         self.autodisposes.store(autodisposes, Ordering::Relaxed);
-        *self.announced.lock() = Arc::new(data);
+        *self.announced.lock() = data;
     }
 }
 
@@ -122,10 +122,8 @@ impl ReaderEndpoint {
         self.announced.lock().clone()
     }
 
-    pub(crate) fn set_announced(&self, data: EndpointData) -> Arc<EndpointData> {
-        let data = Arc::new(data);
-        *self.announced.lock() = data.clone();
-        data
+    pub(crate) fn set_announced(&self, data: Arc<EndpointData>) {
+        *self.announced.lock() = data;
     }
 }
 
@@ -153,6 +151,7 @@ impl Core {
         let before = writer.announced();
         let is_grouped = writer.group.is_some();
         let after = changed(&before, is_grouped, profile, QosProfile::to_endpoint)?;
+        let after = Arc::new(after);
         let moves = before.qos.partition != after.qos.partition;
         if moves && writer.group.as_ref().is_some_and(|group| group.is_open()) {
             return Err(QosChangeError::SetOpen);
@@ -168,7 +167,7 @@ impl Core {
         if before.qos.transport_priority != after.qos.transport_priority {
             self.leave_rank(writer);
         }
-        if *before != after {
+        if before != after {
             self.graph.change_own_endpoint(&after);
             let readers: Vec<_> = self.table.read().readers.values().cloned().collect();
             for reader in readers {
@@ -216,14 +215,15 @@ impl Core {
         }
         drop(machine);
         if *before != after {
+            let after = Arc::new(after);
             self.graph.change_own_endpoint(&after);
-            let after = reader.set_announced(after);
+            reader.set_announced(after.clone());
             let writers: Vec<_> = self.table.read().writers.values().cloned().collect();
             for writer in writers {
                 let theirs = writer.announced();
                 self.rejudge(now, (&writer, reader), (&theirs, &before));
             }
-            self.participant.lock().add_reader(now, (*after).clone());
+            self.participant.lock().add_reader(now, after);
         }
         drop(order);
         self.serve_participant(now);

@@ -186,14 +186,13 @@ impl Core {
         machine.set_content_filter(filter.clone());
         reader.filter.set(filter.clone());
         drop(machine);
-        let announced = reader.set_announced(EndpointData {
+        let announced = Arc::new(EndpointData {
             content_filter: filter.map(|filter| filter.property().clone()),
             ..(*reader.announced()).clone()
         });
+        reader.set_announced(announced.clone());
         self.graph.change_own_endpoint(&announced);
-        self.participant
-            .lock()
-            .add_reader(now, (*announced).clone());
+        self.participant.lock().add_reader(now, announced);
         drop(order);
         self.serve_participant(now);
         Ok(())

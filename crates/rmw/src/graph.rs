@@ -192,17 +192,15 @@ impl Graph {
         self.changed();
     }
 
-    pub(crate) fn note_own_endpoint(&self, data: &EndpointData) {
+    pub(crate) fn note_own_endpoint(&self, data: &Arc<EndpointData>) {
         let mut state = self.state.lock();
-        state
-            .own_endpoints
-            .insert(data.guid, Arc::new(data.clone()));
+        state.own_endpoints.insert(data.guid, data.clone());
         drop(state);
         self.changed();
     }
 
     /// One of our endpoints announces something else, if a node has it.
-    pub(crate) fn change_own_endpoint(&self, data: &EndpointData) {
+    pub(crate) fn change_own_endpoint(&self, data: &Arc<EndpointData>) {
         let is_known = self.state.lock().own_endpoints.contains_key(&data.guid);
         if is_known {
             self.note_own_endpoint(data);
@@ -332,7 +330,7 @@ impl Core {
     }
 
     /// Says that an endpoint belongs to a node.
-    pub fn attach_endpoint(&self, key: NodeKey, data: &EndpointData) {
+    pub fn attach_endpoint(&self, key: NodeKey, data: &Arc<EndpointData>) {
         self.graph.note_own_endpoint(data);
         self.with_node(key, |node| {
             let list = match data.guid.entity.is_writer() {

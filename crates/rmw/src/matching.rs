@@ -120,6 +120,7 @@ impl Core {
         let events = Arc::default();
         let (store, stored) = self.open_store(&data, store, &events)?.unzip();
         let machine = Writer::new(config);
+        let data = Arc::new(data);
         let mut writer = WriterEndpoint::new(
             data.clone(),
             machine,
@@ -141,7 +142,8 @@ impl Core {
         let local: Vec<_> = {
             let mut table = self.table.write();
             table.writers.insert(guid.entity, writer.clone());
-            table.readers.values().cloned().collect()
+            let on_topic = |reader: &&Arc<ReaderEndpoint>| reader.data.topic == data.topic;
+            table.readers.values().filter(on_topic).cloned().collect()
         };
         for reader in &local {
             self.match_local(now, &writer, reader);
@@ -194,7 +196,7 @@ impl Core {
             )
         });
         let mut reader = ReaderEndpoint::new(
-            data,
+            Arc::new(data),
             wants,
             ignore_local,
             (machine, local_filter),
@@ -212,12 +214,13 @@ impl Core {
         let local: Vec<_> = {
             let mut table = self.table.write();
             table.readers.insert(guid.entity, reader.clone());
-            table.writers.values().cloned().collect()
+            let on_topic = |writer: &&Arc<WriterEndpoint>| writer.data.topic == reader.data.topic;
+            table.writers.values().filter(on_topic).cloned().collect()
         };
         for writer in &local {
             self.match_local(now, writer, &reader);
         }
-        let announced = (*reader.announced()).clone();
+        let announced = reader.announced();
         self.participant.lock().add_reader(now, announced);
         drop(order);
         self.serve_participant(now);

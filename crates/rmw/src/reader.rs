@@ -84,7 +84,7 @@ pub struct ReaderCounts {
 pub struct ReaderEndpoint {
     /// What it was made with: names and the policies that never change. The
     /// others are as they are in [`ReaderEndpoint::announced`].
-    pub data: EndpointData,
+    pub data: Arc<EndpointData>,
     pub(crate) announced: Mutex<Arc<EndpointData>>,
     /// What local publishers must bring.
     pub wants: Wants,
@@ -112,7 +112,7 @@ pub struct ReaderEndpoint {
 
 impl ReaderEndpoint {
     pub(crate) fn new(
-        data: EndpointData,
+        data: Arc<EndpointData>,
         wants: Wants,
         ignore_local: bool,
         (machine, filter): (Reader, LocalFilter),
@@ -130,10 +130,13 @@ impl ReaderEndpoint {
             intake: Mutex::new(intake),
             judges: AtomicBool::new(key.is_some() || Intake::judges(&data.qos)),
             key,
-            announced: Mutex::new(Arc::new(EndpointData {
-                content_filter: filter.get().map(|filter| filter.property().clone()),
-                ..data.clone()
-            })),
+            announced: Mutex::new(match filter.get() {
+                None => data.clone(),
+                Some(filter) => Arc::new(EndpointData {
+                    content_filter: Some(filter.property().clone()),
+                    ..(*data).clone()
+                }),
+            }),
             data,
             wants,
             ignore_local,

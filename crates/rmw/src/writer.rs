@@ -114,7 +114,7 @@ pub struct WriterCounts {
 pub struct WriterEndpoint {
     /// What it was made with: names and the policies that never change. The
     /// others are as they are in [`WriterEndpoint::announced`].
-    pub data: EndpointData,
+    pub data: Arc<EndpointData>,
     pub(crate) policies: WriterPolicies,
     /// The largest serialized message, bytes.
     pub(crate) sample_bytes_max: usize,
@@ -164,7 +164,7 @@ pub(crate) struct WriterState {
 
 impl WriterEndpoint {
     pub(crate) fn new(
-        data: EndpointData,
+        data: Arc<EndpointData>,
         machine: Writer,
         sample_bytes_max: usize,
         keying: (&Keying, Lifecycle),

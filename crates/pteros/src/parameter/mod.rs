@@ -10,6 +10,7 @@
 //! are rclcpp's; `docs/parameters.md` says where more is allowed.
 
 mod callbacks;
+mod client;
 mod descriptor;
 mod error;
 mod file;
@@ -23,6 +24,7 @@ mod value;
 mod yaml;
 
 pub use callbacks::ParameterCallback;
+pub use client::{ParameterClient, ParameterClientError, SetOutcome};
 pub use descriptor::ParameterDescriptor;
 pub use error::{ParameterError, ParameterFileError, SetParameterError};
 pub use file::ParameterFile;

@@ -124,7 +124,8 @@ impl ParameterValue {
     }
 
     /// The same value as type `wanted`, where nothing is lost: integers that a
-    /// double holds exactly, alone and in lists, and an empty list of any type.
+    /// double holds exactly, alone and in lists, lists of integers from 0 to 255 for
+    /// bytes, which YAML has no other form for, and an empty list of any type.
     /// Everything else stays what it is.
     #[must_use]
     pub fn fitted(self, wanted: ParameterType) -> Self {
@@ -136,6 +137,10 @@ impl ParameterValue {
             (Self::IntegerArray(values), ParameterType::DoubleArray) => {
                 let doubles: Option<Vec<f64>> = values.iter().copied().map(exact_double).collect();
                 doubles.map_or(Self::IntegerArray(values), Self::DoubleArray)
+            }
+            (Self::IntegerArray(values), ParameterType::ByteArray) => {
+                let bytes: Result<Vec<u8>, _> = values.iter().map(|v| u8::try_from(*v)).collect();
+                bytes.map_or(Self::IntegerArray(values), Self::ByteArray)
             }
             (value, _) if value.is_empty_array() => match wanted {
                 ParameterType::ByteArray => Self::ByteArray(Vec::new()),

@@ -235,21 +235,22 @@ impl Participant {
 
     /// Announces a writer of ours and matches it with the readers known; or,
     /// if it was added before, tells its new QoS or user data.
-    pub fn add_writer(&mut self, now: Instant, data: EndpointData) {
+    pub fn add_writer(&mut self, now: Instant, data: impl Into<Arc<EndpointData>>) {
+        let data = data.into();
         debug_assert!(data.guid.entity.is_writer(), "{} is no writer", data.guid);
         self.add_endpoint(now, data);
     }
 
     /// Announces a reader of ours and matches it with the writers known; or,
     /// if it was added before, tells its new QoS or user data.
-    pub fn add_reader(&mut self, now: Instant, data: EndpointData) {
+    pub fn add_reader(&mut self, now: Instant, data: impl Into<Arc<EndpointData>>) {
+        let data = data.into();
         debug_assert!(data.guid.entity.is_reader(), "{} is no reader", data.guid);
         self.add_endpoint(now, data);
     }
 
-    fn add_endpoint(&mut self, now: Instant, data: EndpointData) {
+    fn add_endpoint(&mut self, now: Instant, data: Arc<EndpointData>) {
         debug_assert_eq!(data.guid.prefix, self.config.prefix);
-        let data = Arc::new(data);
         let old = self.locals.insert(data.clone());
         if old.is_some_and(|old| old.topic != data.topic) {
             self.unpair_local(data.guid);

@@ -163,7 +163,8 @@ impl EndpointData {
             write_filter(o, filter);
         }
         write_sentinel(o);
-        Bytes::from(out)
+        // Kept for as long as the endpoint lives, and there are many.
+        Bytes::from(out.into_boxed_slice())
     }
 
     /// Reads a payload that names an endpoint and says no more, as that of a

@@ -1,0 +1,199 @@
+//! `pteros param`, at nodes that this test serves.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the nodes live in a thread beside the command"
+)]
+
+mod support;
+
+use pteros::parameter::{Parameter, ParameterDescriptor, ParameterValue};
+use pteros::prelude::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use support::Domain;
+
+/// `/robot/left` and `/robot/right`, spun in the background.
+struct Wheels {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Wheels {
+    fn new(domain: &Domain) -> Self {
+        let context = Context::with_options(ContextOptions::local(domain.id())).unwrap();
+        let nodes = ["left", "right"].map(|name| {
+            let options = NodeOptions::new(name)
+                .namespace("/robot")
+                .allow_undeclared_parameters(true)
+                .parameter_overrides([Parameter::new("name", name)]);
+            let node = context.node_with(options).unwrap();
+            let speed = ParameterDescriptor::new()
+                .description("how fast, m/s")
+                .additional_constraints("not on Sundays")
+                .float_range(0.0, 2.0, 0.1);
+            node.declare_parameter_with("speed", 1.5, speed).unwrap();
+            node.declare_parameter("name", "").unwrap();
+            node.declare_parameter("motor.limits", vec![0.5, 1.0])
+                .unwrap();
+            let any = ParameterValue::from(true);
+            node.declare_parameter("motor.spare", any).unwrap();
+            node
+        });
+        let stop = Arc::new(AtomicBool::new(false));
+        let end = stop.clone();
+        let thread = std::thread::spawn(move || {
+            let executor = SingleThreadedExecutor::new(&context);
+            for node in &nodes {
+                executor.add_node(node).unwrap();
+            }
+            while !end.load(Ordering::Relaxed) {
+                executor.spin_once(Duration::from_millis(20));
+            }
+        });
+        Self {
+            stop,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Wheels {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[test]
+fn parameters_are_listed_read_and_described_as_in_ros2() {
+    let domain = Domain::new();
+    let _wheels = Wheels::new(&domain);
+    let own = |text: String| -> Vec<String> {
+        let lines = text.lines().filter(|line| !line.contains("use_sim_time"));
+        lines.map(str::to_owned).collect()
+    };
+    let names = ["  motor.limits", "  motor.spare", "  name", "  speed"];
+    assert_eq!(own(domain.run("param list /robot/left").ok()), names);
+    let all = own(domain.run("param list").ok());
+    assert_eq!(all.len(), 10, "{all:?}");
+    assert_eq!(
+        (all[0].as_str(), all[5].as_str()),
+        ("/robot/left:", "/robot/right:")
+    );
+    let typed = domain
+        .run("param list /robot/left --param-type --filter m.*l")
+        .ok();
+    assert_eq!(typed, "  motor.limits (type: double array)\n");
+    let group = domain
+        .run("param list /robot/left --param-prefixes motor")
+        .ok();
+    assert_eq!(group, "  motor.limits\n  motor.spare\n");
+    assert_eq!(
+        domain.run("param get /robot/left speed").ok(),
+        "Double value is: 1.5\n"
+    );
+    assert_eq!(
+        domain.run("param get robot/left name --hide-type").ok(),
+        "left\n"
+    );
+    assert_eq!(
+        domain.run("param get /robot/* name").ok(),
+        "/robot/left: String value is: left\n/robot/right: String value is: right\n"
+    );
+    let json = domain
+        .run("param get /robot/left motor.limits --json")
+        .json();
+    assert_eq!(json["/robot/left"]["value"][0], 0.5);
+    assert_eq!(json["/robot/left"]["type"], "double array");
+    assert_eq!(
+        domain.run("param describe /robot/left speed").ok(),
+        "Parameter name: speed\n  Type: double\n  Description: how fast, m/s\n  Constraints:\n    \
+         Min value: 0.0\n    Max value: 2.0\n    Step: 0.1\n    Additional constraints: not on Sundays\n"
+    );
+}
+
+#[test]
+fn parameters_are_set_deleted_dumped_and_loaded() {
+    let domain = Domain::new();
+    let _wheels = Wheels::new(&domain);
+    let done = "Set parameter successful\n";
+    assert_eq!(domain.run("param set /robot/left speed 2").ok(), done);
+    assert_eq!(
+        domain.run("param get /robot/left speed --hide-type").ok(),
+        "2.0\n"
+    );
+    let refused = domain.run("param set /robot/left speed 7.0").failed(1);
+    assert!(
+        refused.contains(
+            "Setting parameter failed: Parameter {speed} doesn't comply with floating point range."
+        ),
+        "{refused}"
+    );
+    let both = domain.run("param set /robot/* speed 0.5").ok();
+    assert_eq!(both, format!("/robot/left: {done}/robot/right: {done}"));
+    assert_eq!(
+        domain.run("param delete /robot/left motor.spare").ok(),
+        "Deleted parameter successfully\n"
+    );
+    let refused = domain.run("param delete /robot/left speed").failed(1);
+    assert!(
+        refused.contains("cannot undeclare a statically typed parameter"),
+        "{refused}"
+    );
+    let dumped = domain.run("param dump /robot/left").ok();
+    assert!(
+        dumped.starts_with("/robot/left:\n  ros__parameters:\n    motor:\n      limits:\n      - 0.5\n      - 1.0\n    name: left\n    speed: 0.5\n"),
+        "{dumped}"
+    );
+    let path = std::env::temp_dir().join(format!("pteros-param-{}.yaml", std::process::id()));
+    std::fs::write(
+        &path,
+        "/robot/*:\n  ros__parameters:\n    speed: 1.0\n    new: [1, 2]\n",
+    )
+    .unwrap();
+    let file = path.display().to_string();
+    assert_eq!(
+        domain.run(&format!("param load /robot/left {file}")).ok(),
+        "Set parameter speed successful\nSet parameter new successful\n"
+    );
+    let nothing = domain
+        .run(&format!("param load /robot/left {file} --no-use-wildcard"))
+        .failed(1);
+    assert!(
+        nothing.contains("has nothing for node /robot/left"),
+        "{nothing}"
+    );
+    assert_eq!(
+        domain.run("param get /robot/left new --hide-type").ok(),
+        "[1, 2]\n"
+    );
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn mistakes_about_parameters_are_named() {
+    let domain = Domain::new();
+    let _wheels = Wheels::new(&domain);
+    for (words, says) in [
+        (
+            "param get /robot/lef speed --timeout 0",
+            "did you mean /robot/left?",
+        ),
+        ("param get /robot/left sped --timeout 0", "not set"),
+        (
+            "param set /robot/left speed [1,a]",
+            "a list of integer has, at place 2",
+        ),
+        ("param list --filter [", "no regular expression"),
+        ("param load /robot/left /nowhere.yaml", "/nowhere.yaml"),
+        ("param get /robot/left", "PARAMETER_NAME"),
+    ] {
+        let answer = domain.run(words);
+        let said = format!("{}{}", answer.out, answer.err);
+        assert!(said.contains(says), "{words}: {said}");
+    }
+}
