@@ -131,6 +131,14 @@ pub enum CreateError {
         #[source]
         source: QosError,
     },
+    /// A parameter for its QoS, or the profile that comes of them, is refused.
+    #[error("topic \"{topic}\": QoS overrides: {reason}")]
+    QosOverrides {
+        /// The topic.
+        topic: String,
+        /// Which parameter, and why.
+        reason: String,
+    },
     /// The runtime refused.
     #[error("topic \"{topic}\": {source}")]
     Endpoint {

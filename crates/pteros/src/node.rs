@@ -19,6 +19,7 @@ use pteros_rmw::names::{NameKind, dds_topic, node_path, validate_dds_topic};
 use pteros_rmw::reader::Wants;
 use pteros_rmw::rtps::discovery::data::EndpointData;
 use pteros_rmw::store::default_name;
+use pteros_rmw::thread::ThreadSettings;
 use pteros_rmw::{Core, EndpointSpec};
 
 use crate::args::{Arguments, node_identity, resolve_name};
@@ -147,6 +148,8 @@ pub(crate) struct NodeCore {
     use_global_arguments: bool,
     pub(crate) key: NodeKey,
     pub(crate) parameters: Arc<ParameterStore>,
+    /// What its parameters say of the thread that spins it.
+    pub(crate) thread: Option<Box<ThreadSettings>>,
     /// Of the callbacks that were made without one.
     pub(crate) own_group: Arc<GroupCore>,
     pub(crate) spawned: Spawned,
@@ -324,6 +327,7 @@ impl Node {
             None => Ok(()),
         };
         refuse(&name, &namespace, Rival::Any)?;
+        let thread = store.declare_thread()?;
         let key = context.core().add_node(&name, &namespace);
         let mut node = Self {
             core: Arc::new(NodeCore {
@@ -334,6 +338,7 @@ impl Node {
                 use_global_arguments: options.use_global_arguments,
                 key,
                 parameters: store,
+                thread,
                 own_group: GroupCore::new(CallbackGroupKind::MutuallyExclusive, key),
                 spawned: Spawned::new(options.tasks_max),
                 place: Mutex::default(),
@@ -375,6 +380,17 @@ impl Node {
         self.fully_qualified_name()
             .trim_start_matches('/')
             .replace('/', ".")
+    }
+
+    /// What its parameters `thread.priority`, `thread.cpus` and `thread.lock_memory`
+    /// ask for; nothing unless they are given. The executor's thread asks the kernel
+    /// for it when it begins to spin, for all its nodes: the highest priority and all
+    /// their CPUs. What the kernel refuses is an error of
+    /// [`IsolatedExecutor::spin`](crate::IsolatedExecutor::spin) and
+    /// [`MultiThreadedExecutor::spin`](crate::MultiThreadedExecutor::spin), and a
+    /// warning where spinning returns none.
+    pub fn thread_settings(&self) -> ThreadSettings {
+        self.core.thread.as_deref().cloned().unwrap_or_default()
     }
 
     /// The context it was made in.
@@ -443,9 +459,13 @@ impl Node {
         &self,
         topic: &str,
         ty: TypeFacts<'_>,
-        options: PublisherOptions,
+        mut options: PublisherOptions,
     ) -> Result<Arc<RawPublisher>, CreateError> {
         let topic = self.core.resolve(topic, &options.qos)?;
+        if let Some(overrides) = &options.qos_overrides {
+            let store = &self.core.parameters;
+            overrides.apply(store, (&topic, "publisher"), &mut options.qos)?;
+        }
         let mut spec = spec(&topic, ty, &options.qos, |qos| qos.to_endpoint())?;
         spec.group = options.group;
         let runtime = self.core.core();
@@ -591,9 +611,13 @@ impl Node {
         mut ty: TypeFacts<'_>,
         wants: Wants,
         (decode, decode_key): (Decoder<T>, KeyDecoder<T>),
-        options: SubscriptionOptions<T>,
+        mut options: SubscriptionOptions<T>,
     ) -> Result<Subscription<T>, CreateError> {
         let topic = self.core.resolve(topic, &options.qos)?;
+        if let Some(overrides) = &options.qos_overrides {
+            let store = &self.core.parameters;
+            overrides.apply(store, (&topic, "subscription"), &mut options.qos)?;
+        }
         if options.on_async.is_some() && options.group.is_some() {
             return Err(CreateError::AsyncInGroup { topic });
         }

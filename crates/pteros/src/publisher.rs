@@ -24,6 +24,7 @@ use crate::callback_group::{CallbackGroup, GroupCore};
 use crate::event::{EventCallback, EventTask};
 use crate::executor::Home;
 use crate::node::{Attach, NodeCore};
+use crate::parameter::QosOverrides;
 use crate::payload::Payload;
 use crate::payload_memory::PayloadMemory;
 use crate::qos::QosProfile;
@@ -42,6 +43,7 @@ pub struct PublisherOptions {
     /// The group it is made in.
     pub(crate) group: Option<Arc<PublisherGroup>>,
     pub(crate) callback_group: Option<CallbackGroup>,
+    pub(crate) qos_overrides: Option<QosOverrides>,
 }
 
 impl PublisherOptions {
@@ -54,7 +56,15 @@ impl PublisherOptions {
             pace: None,
             group: None,
             callback_group: None,
+            qos_overrides: None,
         }
+    }
+
+    /// Which policies parameters may change, `qos_overrides./topic.publisher.depth`;
+    /// none unless given.
+    pub fn qos_overrides(mut self, overrides: QosOverrides) -> Self {
+        self.qos_overrides = Some(overrides);
+        self
     }
 
     /// Publishing hands the message over and returns; whoever spins, or else

@@ -27,6 +27,7 @@ use crate::event::{EventCallback, EventTask};
 use crate::executor::Home;
 use crate::instance::{Change, InstanceEnd};
 use crate::node::{Attach, NodeCore};
+use crate::parameter::QosOverrides;
 use crate::qos::QosProfile;
 use crate::sample::{Sample, SampleInfo};
 use crate::set_qos::{GroupPolicies, InForce, SetQosError};
@@ -76,6 +77,7 @@ pub struct SubscriptionOptions<T> {
     pub(crate) key_reader: Option<Arc<dyn KeyReader>>,
     pub(crate) group: Option<Arc<GroupCore>>,
     pub(crate) callback_group: Option<CallbackGroup>,
+    pub(crate) qos_overrides: Option<QosOverrides>,
 }
 
 impl<T> SubscriptionOptions<T> {
@@ -94,7 +96,15 @@ impl<T> SubscriptionOptions<T> {
             key_reader: None,
             group: None,
             callback_group: None,
+            qos_overrides: None,
         }
+    }
+
+    /// Which policies parameters may change,
+    /// `qos_overrides./topic.subscription.depth`; none unless given.
+    pub fn qos_overrides(mut self, overrides: QosOverrides) -> Self {
+        self.qos_overrides = Some(overrides);
+        self
     }
 
     /// Calls `callback` from the node's executor for each message, never two at

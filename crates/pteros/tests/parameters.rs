@@ -393,3 +393,105 @@ fn a_node_without_parameter_services_has_no_endpoints_for_them() {
         .start_parameter_event_publisher(false);
     assert_eq!(counts(lean), 0);
 }
+
+#[test]
+fn qos_is_overridden_by_parameters_where_the_program_lets_them() {
+    use pteros::interfaces::std_msgs::msg::String as Text;
+    use pteros::parameter::{QosOverrides, QosPolicyKind};
+    use pteros::qos::{HistoryPolicy, ReliabilityPolicy};
+    use pteros::{PublisherOptions, SubscriptionOptions};
+    let node = context(&[
+        "-p",
+        "qos_overrides./chatter.publisher.depth:=3",
+        "-p",
+        "qos_overrides./chatter.publisher.reliability:=best_effort",
+        "-p",
+        "qos_overrides./chatter.publisher.deadline:=100000000",
+        "-p",
+        "qos_overrides./chatter.subscription_slow.depth:=7",
+        "-p",
+        "qos_overrides./chatter.subscription_bad.reliability:=perhaps",
+    ])
+    .node("talker")
+    .unwrap();
+    let options = PublisherOptions::new(10).qos_overrides(QosOverrides::common());
+    let publisher = node
+        .create_publisher_with::<Text>("chatter", options)
+        .unwrap();
+    let qos = publisher.qos();
+    assert_eq!(qos.history, HistoryPolicy::KeepLast(3));
+    assert_eq!(qos.reliability, ReliabilityPolicy::BestEffort);
+    assert_eq!(qos.deadline, None, "it is none of those that may");
+    let depth = "qos_overrides./chatter.publisher.depth";
+    assert_eq!(node.parameter(depth).unwrap(), 3.into());
+    assert!(node.describe_parameter(depth).unwrap().read_only);
+    let slow = QosOverrides::new([QosPolicyKind::Depth, QosPolicyKind::Deadline]).id("slow");
+    let options = SubscriptionOptions::<Text>::new(10).qos_overrides(slow);
+    let subscription = node.create_subscription_with("chatter", options).unwrap();
+    assert_eq!(subscription.qos().history, HistoryPolicy::KeepLast(7));
+    let deadline = node.parameter("qos_overrides./chatter.subscription_slow.deadline");
+    assert_eq!(deadline.unwrap(), 0.into());
+    let bad = QosOverrides::common().id("bad");
+    let options = SubscriptionOptions::<Text>::new(10).qos_overrides(bad);
+    let error = node
+        .create_subscription_with("chatter", options)
+        .unwrap_err();
+    let error = error.to_string();
+    assert!(
+        error.contains("subscription_bad.reliability' = \"perhaps\", from -p"),
+        "{error}"
+    );
+    assert!(error.contains("use reliable, best_effort"), "{error}");
+    let never = QosOverrides::default().check(|_| Err("never".into()));
+    let options = SubscriptionOptions::<Text>::new(10).qos_overrides(never);
+    assert!(node.create_subscription_with("chatter", options).is_err());
+}
+
+#[test]
+fn a_spinning_thread_is_what_parameters_ask_for() {
+    use pteros::thread::allowed_cpus;
+    use pteros::{IsolatedExecutor, ThreadSettings};
+    let before = allowed_cpus().unwrap();
+    let first = before.numbers()[0];
+    let context = context(&["-p", &format!("wheels:thread.cpus:={first}")]);
+    let node = context.node("wheels").unwrap();
+    assert_eq!(
+        node.parameter("thread.cpus").unwrap(),
+        i64::try_from(first).unwrap().into()
+    );
+    assert!(!node.has_parameter("thread.priority"), "nobody gave it");
+    let executor = IsolatedExecutor::new(&context);
+    executor.add_node(&node, ThreadSettings::default()).unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    let _timer = node
+        .create_timer(Duration::from_millis(1), {
+            let context = context.clone();
+            move || {
+                let _ = tell.send(allowed_cpus().unwrap());
+                context.shutdown();
+            }
+        })
+        .unwrap();
+    executor.spin().unwrap();
+    assert_eq!(told.recv().unwrap().numbers(), [first]);
+    assert_eq!(allowed_cpus().unwrap(), before, "of that thread alone");
+}
+
+#[test]
+fn thread_parameters_that_say_nothing_possible_are_errors() {
+    for (said, says) in [
+        ("thread.priority:=200", "a number from 1 to 99"),
+        ("thread.priority:=high", "a number from 1 to 99"),
+        ("thread.cpus:=many", "names no CPUs"),
+        ("thread.lock_memory:=3", "neither true nor false"),
+    ] {
+        let error = context(&["-p", said])
+            .node("wheels")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains(says) && error.contains("-p thread."),
+            "{error}"
+        );
+    }
+}

@@ -240,8 +240,8 @@ impl Cast {
     pub fn data(&self, guid: Guid) -> Option<&EndpointData> {
         let index = *self.by_guid.get(&guid)?;
         match guid.entity.is_writer() {
-            true => self.writers.get(index).map(|w| &w.endpoint.data),
-            false => self.readers.get(index).map(|r| &r.endpoint.data),
+            true => self.writers.get(index).map(|w| &*w.endpoint.data),
+            false => self.readers.get(index).map(|r| &*r.endpoint.data),
         }
     }
 

@@ -9,12 +9,14 @@ use parking_lot::Mutex;
 use pteros_rmw::graph::NodeKey;
 use pteros_rmw::ready::Task;
 use pteros_rmw::rtps::time::Instant;
+use pteros_rmw::thread::ThreadSettings;
 
 use super::panic::{PanicPolicy, Payload, text};
 use super::{ExecutorError, Home};
 use crate::callback_group::CallbackGroup;
 use crate::context::Context;
 use crate::node::Node;
+use crate::parameter::joined_thread_settings;
 
 /// An executor from other threads and from its own callbacks. Cheap to clone,
 /// thread-safe.
@@ -165,6 +167,15 @@ impl Crew {
             group.node().take_group_from(&group.core, &self.home);
         }
         was_here
+    }
+
+    /// What the parameters of its nodes ask for; they may be added meanwhile.
+    pub(super) fn thread_settings(&self) -> ThreadSettings {
+        let nodes = self.nodes.lock();
+        let settings = nodes
+            .iter()
+            .filter_map(|node| node.core().thread.as_deref());
+        joined_thread_settings(settings)
     }
 
     pub(super) fn has_node(&self, node: &Node) -> bool {

@@ -133,6 +133,13 @@ impl IsolatedExecutor {
     fn start(&self, cell: &Cell) -> Result<JoinHandle<Result<(), Failure>>, ExecutorError> {
         let (crew, settings, all) = (cell.crew.clone(), cell.settings.clone(), self.state.clone());
         let run = move || {
+            // Whoever starts the process knows better than who wrote the program.
+            let said = crew.thread_settings();
+            let settings = ThreadSettings {
+                priority: said.priority.or(settings.priority),
+                cpus: said.cpus.or(settings.cpus),
+                lock_memory: said.lock_memory || settings.lock_memory,
+            };
             let ended = match settings.apply() {
                 Ok(()) => {
                     let _spinning = crew.begin_spin();

@@ -115,6 +115,8 @@ impl MultiThreadedExecutor {
             .crew
             .begin_spin()
             .ok_or(ExecutorError::AlreadySpinning)?;
+        // The other threads inherit it.
+        self.crew.thread_settings().apply()?;
         let started = std::thread::scope(|scope| {
             for number in 1..self.threads {
                 let name = format!("executor-{number}");

@@ -117,6 +117,9 @@ impl SingleThreadedExecutor {
     /// whatever else runs callbacks here.
     pub fn spin(&self) {
         let _spinning = self.crew.begin_spin();
+        if let Err(error) = self.crew.thread_settings().apply() {
+            tracing::warn!("parameters for the thread that spins: {error}");
+        }
         or_panic(self.crew.spin_alone());
     }
 

@@ -18,8 +18,10 @@ mod handle;
 mod of_node;
 mod options;
 mod pattern;
+mod qos_overrides;
 mod services;
 mod store;
+mod thread;
 mod value;
 mod yaml;
 
@@ -29,9 +31,11 @@ pub use descriptor::ParameterDescriptor;
 pub use error::{ParameterError, ParameterFileError, SetParameterError};
 pub use file::ParameterFile;
 pub use handle::ParameterHandle;
+pub use qos_overrides::{QosOverrides, QosPolicyKind};
 pub use store::Parameter;
 pub use value::{IntoParameter, ParameterKind, ParameterType, ParameterValue};
 
 pub(crate) use options::NodeParameterOptions;
 pub(crate) use services::ParameterServices;
 pub(crate) use store::ParameterStore;
+pub(crate) use thread::joined as joined_thread_settings;

@@ -368,6 +368,11 @@ impl ParameterStore {
         self.entries.lock().contains_key(name)
     }
 
+    /// The node's full name.
+    pub(super) fn node(&self) -> &str {
+        &self.node
+    }
+
     pub(crate) fn overrides(&self) -> &Overrides {
         &self.overrides
     }
