@@ -11,6 +11,7 @@ mod intra_process;
 mod late_joiner;
 mod listener;
 mod managed;
+mod parameters;
 mod qos_events;
 mod talker;
 mod timer;
@@ -38,6 +39,11 @@ const EXAMPLES: [Example; 12] = [
         "late_joiner",
         late_joiner::main,
         "what was said before is heard",
+    ),
+    (
+        "parameters",
+        parameters::main,
+        "a value that others may change",
     ),
     (
         "dynamic_types",

@@ -84,6 +84,19 @@ fn a_listener_hears_the_talker_and_the_graph_shows_both() {
 }
 
 #[test]
+fn a_parameter_is_set_from_elsewhere_within_its_range() {
+    run(
+        "parameters",
+        DOMAIN + 17,
+        &[
+            "speed is 1.5 at first",
+            "the handle says 0.5",
+            "9 is refused: Parameter {speed} doesn't comply",
+        ],
+    );
+}
+
+#[test]
 fn a_timer_ticks_three_times() {
     run(
         "timer",
