@@ -140,14 +140,13 @@ impl Arguments {
         )
     }
 
-    /// The flags among these that nothing acts upon: log settings other than
-    /// levels and the console. A context warns of them.
+    /// The flags among these that nothing acts upon: those of log files. A context
+    /// warns of them.
     pub fn without_effect(&self) -> Vec<&'static str> {
         let log = &self.log;
         let flags = [
             (log.config_file.is_some(), "--log-config-file"),
             (log.file_name.is_some(), "--log-file-name"),
-            (log.rosout == Some(true), "--enable-rosout-logs"),
             (log.external == Some(true), "--enable-external-lib-logs"),
         ];
         let given = flags.into_iter().filter(|(given, _)| *given);

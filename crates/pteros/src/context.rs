@@ -20,8 +20,10 @@ use pteros_rmw::{
 };
 
 use crate::args::Arguments;
+use crate::clock::SimTime;
 use crate::error::{ContextError, NodeError};
 use crate::graph::Graph;
+use crate::logger::{ConsoleSettings, LogHub};
 use crate::node::{Node, NodeOptions};
 use crate::parameter::ParameterFile;
 
@@ -110,6 +112,9 @@ pub struct ContextOptions {
     /// # }
     /// ```
     pub thread: ThreadSettings,
+    /// What the parameter `use_sim_time` of this context's nodes is unless somebody
+    /// gives it a value. False by default.
+    pub use_sim_time: bool,
     /// What peers can make this context keep and do, and what happens beyond;
     /// the defaults suit robots of some hundred participants.
     pub limits: Limits,
@@ -157,6 +162,10 @@ pub(crate) struct Inner {
     pub(crate) arguments: Arguments,
     /// What those say about parameters.
     pub(crate) parameters: ParameterFile,
+    pub(crate) sim_time: Arc<SimTime>,
+    /// What its nodes' loggers share.
+    pub(crate) log: Arc<LogHub>,
+    pub(crate) use_sim_time: bool,
 }
 
 impl Drop for Inner {
@@ -205,6 +214,12 @@ impl Context {
             );
         }
         let parameters = ParameterFile::of_arguments(&options.arguments)?;
+        let console = ConsoleSettings {
+            format: config.console_format.clone(),
+            colours: config.console_colours,
+            to_stdout: config.console_to_stdout,
+        };
+        let log = LogHub::new(&options.arguments.log, &console);
         let core_options = core_options(&options, config)?;
         thread_settings(&options).apply()?;
         let core = Core::open(env, core_options)?;
@@ -213,6 +228,9 @@ impl Context {
                 core,
                 arguments: options.arguments,
                 parameters,
+                sim_time: Arc::default(),
+                log,
+                use_sim_time: options.use_sim_time,
             }),
         })
     }

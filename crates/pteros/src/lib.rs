@@ -29,6 +29,7 @@
 mod action;
 pub mod args;
 mod callback_group;
+pub mod clock;
 pub mod component;
 mod context;
 mod dynamic;
@@ -41,6 +42,7 @@ mod instance;
 mod lifecycle;
 mod loan;
 pub mod log;
+mod logger;
 mod node;
 pub mod parameter;
 mod payload;
@@ -106,6 +108,9 @@ pub use lifecycle::{
     TransitionError,
 };
 pub use loan::Loan;
+#[doc(hidden)]
+pub use logger::At as LoggerAt;
+pub use logger::Logger;
 pub use node::{Node, NodeOptions};
 pub use pteros_rmw::instance::{InstanceInfo, InstanceState, KeyHash, ViewState};
 pub use publisher::{Publisher, PublisherOptions};
@@ -148,6 +153,16 @@ struct Actions;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/lifecycle.md")]
 struct Lifecycle;
+
+/// The example of docs/time.md compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/time.md")]
+struct Time;
+
+/// The example of docs/logging.md compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/logging.md")]
+struct Logging;
 
 /// The example of docs/parameters.md compiles.
 #[cfg(doctest)]

@@ -1,7 +1,7 @@
 //! What `--ros-args` says about logging, and how it reads as filter
-//! directives for `tracing`.
+//! directives for `tracing`, which is where Pteros itself reports.
 //!
-//! Nothing is printed here: whoever owns the process (a user's `main`, the
+//! Loggers of nodes are [`crate::Logger`]. Nothing is printed here: whoever owns the process (a user's `main`, the
 //! command line tool) installs the subscriber it likes and hands it
 //! [`LogSettings::filter`].
 

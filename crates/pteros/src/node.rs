@@ -2,7 +2,7 @@
 //! and timers.
 
 use std::fmt;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -24,11 +24,13 @@ use pteros_rmw::{Core, EndpointSpec};
 
 use crate::args::{Arguments, node_identity, resolve_name};
 use crate::callback_group::{CallbackGroupKind, GroupCore, group_for};
+use crate::clock::NodeTime;
 use crate::context::Context;
 use crate::dynamic::{DynamicPublisher, dynamic_decoder, dynamic_key_decoder, raw_decoder};
 use crate::error::{CreateError, NodeError};
 use crate::event::EventTask;
 use crate::executor::{Home, SingleThreadedExecutor};
+use crate::logger::LoggerServices;
 use crate::parameter::{NodeParameterOptions, ParameterFile, ParameterServices, ParameterStore};
 use crate::payload_memory::PayloadMemory;
 use crate::publisher::{Publisher, PublisherOptions, RawPublisher};
@@ -54,6 +56,7 @@ pub struct NodeOptions {
     tasks_max: usize,
     unique_within: Option<Duration>,
     pub(crate) parameters: NodeParameterOptions,
+    pub(crate) logger_services: bool,
 }
 
 /// Spawned futures of one node, unless told otherwise: far more than a node
@@ -71,6 +74,7 @@ impl NodeOptions {
             tasks_max: TASKS_MAX,
             unique_within: None,
             parameters: NodeParameterOptions::default(),
+            logger_services: false,
         }
     }
 
@@ -129,6 +133,7 @@ pub struct Node {
     core: Arc<NodeCore>,
     /// Not of the core, which endpoints keep.
     _parameter_services: Arc<ParameterServices>,
+    _logger_services: Option<Arc<LoggerServices>>,
 }
 
 /// Something that works in a node's executor.
@@ -153,6 +158,10 @@ pub(crate) struct NodeCore {
     /// Of the callbacks that were made without one.
     pub(crate) own_group: Arc<GroupCore>,
     pub(crate) spawned: Spawned,
+    /// Its ROS time.
+    pub(crate) time: Arc<NodeTime>,
+    /// It is named as one of those whose words `/rosout` has.
+    pub(crate) is_on_rosout: AtomicBool,
     place: Mutex<Place>,
 }
 
@@ -167,6 +176,10 @@ struct Place {
 }
 
 impl NodeCore {
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
+    }
+
     pub(crate) fn core(&self) -> &Arc<Core> {
         self.context.core()
     }
@@ -341,13 +354,20 @@ impl Node {
                 thread,
                 own_group: GroupCore::new(CallbackGroupKind::MutuallyExclusive, key),
                 spawned: Spawned::new(options.tasks_max),
+                is_on_rosout: AtomicBool::new(false),
+                time: NodeTime::new(context.core(), key, &context.inner.sim_time),
                 place: Mutex::default(),
             }),
             _parameter_services: Arc::default(),
+            _logger_services: None,
         };
         refuse(node.name(), node.namespace(), Rival::Elder)?;
+        node.core.declare_sim_time(context.inner.use_sim_time)?;
         let services = ParameterServices::start(&node, parameters.services, parameters.events)?;
         node._parameter_services = Arc::new(services);
+        if options.logger_services {
+            node._logger_services = Some(Arc::new(LoggerServices::start(&node)?));
+        }
         node.core.parameters.declare_overrides()?;
         Ok(node)
     }
@@ -731,6 +751,7 @@ impl Node {
         let TimerOptions {
             period,
             repeats,
+            on_ros_time,
             callback_group,
         } = options;
         if period.is_zero() {
@@ -738,7 +759,7 @@ impl Node {
         }
         let period_nanos = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
         let group = group_for(&self.core, callback_group.as_ref());
-        let pace = (period_nanos, repeats);
+        let pace = (period_nanos, repeats, on_ros_time);
         let callback = Box::new(callback);
         Ok(TimerCore::start(&self.core, pace, &group, callback))
     }

@@ -1,4 +1,4 @@
-//! Wall timers: callbacks at a steady pace on the monotonic clock.
+//! Timers: callbacks at a steady pace, on the monotonic clock or in ROS time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,6 +14,7 @@ use pteros_rmw::ready::Task;
 use pteros_rmw::rtps::time::Instant;
 
 use crate::callback_group::{CallbackGroup, GroupCore};
+use crate::clock::NodeTime;
 use crate::executor::Home;
 use crate::node::{Attach, NodeCore};
 use crate::wait_set;
@@ -23,6 +24,7 @@ use crate::wait_set;
 pub struct TimerOptions {
     pub(crate) period: Duration,
     pub(crate) repeats: bool,
+    pub(crate) on_ros_time: bool,
     pub(crate) callback_group: Option<CallbackGroup>,
 }
 
@@ -32,8 +34,17 @@ impl TimerOptions {
         Self {
             period,
             repeats: true,
+            on_ros_time: false,
             callback_group: None,
         }
+    }
+
+    /// Ticks in the node's ROS time: while `use_sim_time` is true, as fast as `/clock`
+    /// goes on, never faster than its messages come; its period begins anew when that
+    /// changes, or time goes back. Otherwise, and by default, real time.
+    pub fn on_ros_time(mut self) -> Self {
+        self.on_ros_time = true;
+        self
     }
 
     /// Ticks once only.
@@ -92,13 +103,8 @@ impl Timer {
 
     /// Starts the period anew from now, also after it was stopped.
     pub fn reset(&self) {
-        let now = self.core.node.core().env.now();
         self.core.cancelled.store(false, Ordering::Release);
-        self.core.due.store(
-            now.as_nanos().saturating_add(self.core.period_nanos),
-            Ordering::Release,
-        );
-        self.core.enlist();
+        self.core.restart();
     }
 
     /// How often it has ticked.
@@ -126,6 +132,8 @@ pub(crate) struct TimerCore {
     callback: Mutex<Box<dyn FnMut() + Send>>,
     callback_group: Arc<GroupCore>,
     home: Mutex<Option<Arc<Home>>>,
+    /// Whose ROS time it ticks in, if it does.
+    time: Option<Arc<NodeTime>>,
     pub(crate) me: Weak<TimerCore>,
 }
 
@@ -133,26 +141,70 @@ impl TimerCore {
     /// A timer that stands in line of whoever spins its group.
     pub(crate) fn start(
         node: &Arc<NodeCore>,
-        (period_nanos, repeats): (u64, bool),
+        (period_nanos, repeats, on_ros_time): (u64, bool, bool),
         group: &Arc<GroupCore>,
         callback: Box<dyn FnMut() + Send>,
     ) -> Timer {
-        let now = node.core().env.now();
         let core = Arc::new_cyclic(|me| Self {
             node: node.clone(),
             period_nanos,
             repeats,
-            due: AtomicU64::new(now.as_nanos().saturating_add(period_nanos)),
+            due: AtomicU64::new(0),
             cancelled: AtomicBool::new(false),
             ticks: AtomicU64::new(0),
             callback: Mutex::new(callback),
             callback_group: group.clone(),
             home: Mutex::default(),
+            time: on_ros_time.then(|| node.time.clone()),
             me: me.clone(),
         });
+        let due = core.now().as_nanos().saturating_add(period_nanos);
+        core.due.store(due, Ordering::Release);
+        if let Some(time) = &core.time {
+            time.add_timer(&core);
+        }
         let weak: Weak<Self> = Arc::downgrade(&core);
         node.add(weak);
         Timer { core }
+    }
+
+    fn simulated(&self) -> Option<&Arc<NodeTime>> {
+        self.time.as_ref().filter(|time| time.is_simulated())
+    }
+
+    /// The time on its own clock.
+    fn now(&self) -> Instant {
+        match self.simulated() {
+            Some(time) => {
+                let nanos = time.now().as_nanos();
+                Instant::from_nanos(u64::try_from(nanos).unwrap_or(0))
+            }
+            None => self.node.core().env.now(),
+        }
+    }
+
+    /// Its period begins now; one that is stopped stays so.
+    pub(crate) fn restart(&self) {
+        let due = self.now().as_nanos().saturating_add(self.period_nanos);
+        self.due.store(due, Ordering::Release);
+        if !self.cancelled.load(Ordering::Acquire) {
+            self.enlist();
+        }
+    }
+
+    /// Whether it ticks in simulated time, next at `due`.
+    pub(crate) fn awaits(&self, due: u64) -> bool {
+        self.simulated().is_some() && self.is_due(Instant::from_nanos(due))
+    }
+
+    /// Simulated time has come to `due`.
+    pub(crate) fn queue_tick(&self, due: u64) {
+        if !self.awaits(due) {
+            return;
+        }
+        if let Some(home) = self.home.lock().as_ref() {
+            home.queue.push(self.me.clone());
+        }
     }
 
     pub(crate) fn due(&self) -> Instant {
@@ -173,6 +225,10 @@ impl TimerCore {
 
     /// Stands in line of the executor that spins the node, if one does.
     fn enlist(&self) {
+        if let Some(time) = self.simulated() {
+            time.sim.enlist(self.due().as_nanos(), self.me.clone());
+            return;
+        }
         if let Some(home) = self.home.lock().as_ref() {
             home.timers.add(self.due(), self.me.clone());
             home.queue.recall();
@@ -210,7 +266,7 @@ impl wait_set::Member for TimerCore {
 
     /// One whose tick was not run is due still, and in no heap.
     fn rearm(&self) -> bool {
-        let now = self.node.core().env.now();
+        let now = self.now();
         !self.cancelled.load(Ordering::Acquire) && self.due() <= now
     }
 }
@@ -229,14 +285,17 @@ impl Attach for TimerCore {
 /// A tick that is due, for executors of several threads.
 impl Task for TimerCore {
     fn run(&self) {
-        let now = self.node.core().env.now();
+        let now = self.now();
         // Stopped or started anew while it waited for its turn.
         if self.cancelled.load(Ordering::Acquire) || self.due() > now {
             return;
         }
-        if let Some(next) = self.tick(now)
-            && let Some(home) = self.home.lock().as_ref()
-        {
+        let Some(next) = self.tick(now) else {
+            return;
+        };
+        if self.simulated().is_some() {
+            self.enlist();
+        } else if let Some(home) = self.home.lock().as_ref() {
             home.timers.add(next, self.me.clone());
             // Whoever leads may sleep for longer.
             home.queue.recall();
@@ -334,7 +393,7 @@ impl TimerHeap {
             let live = entry
                 .timer
                 .upgrade()
-                .filter(|t| t.is_due(entry.due) && t.is_at(self));
+                .filter(|t| t.is_due(entry.due) && t.is_at(self) && t.simulated().is_none());
             if live.is_some() {
                 found = live;
                 break;

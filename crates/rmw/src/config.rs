@@ -131,6 +131,12 @@ pub struct Config {
     /// `PTEROS_SHARED_MEMORY`, `on` or `off`: whether processes of this host meet
     /// and are linked through it.
     pub shared_memory: Option<bool>,
+    /// `RCUTILS_CONSOLE_OUTPUT_FORMAT`: how lines of loggers look.
+    pub console_format: Option<String>,
+    /// `RCUTILS_COLORIZED_OUTPUT`, 0 or 1: whether they have colours, terminal or not.
+    pub console_colours: Option<bool>,
+    /// `RCUTILS_LOGGING_USE_STDOUT`, 1: they go to standard output, not error.
+    pub console_to_stdout: bool,
     /// `ROS_SECURITY_ENCLAVE_OVERRIDE`: the enclave, whatever the arguments
     /// say.
     pub enclave_override: Option<String>,
@@ -230,6 +236,14 @@ impl Config {
         config.shared_memory = given("PTEROS_SHARED_MEMORY")
             .map(|given| on_or_off(&given))
             .transpose()?;
+        config.console_format = given("RCUTILS_CONSOLE_OUTPUT_FORMAT").map(|g| g.value);
+        config.console_colours = given("RCUTILS_COLORIZED_OUTPUT")
+            .map(|given| one_or_zero(&given))
+            .transpose()?;
+        config.console_to_stdout = given("RCUTILS_LOGGING_USE_STDOUT")
+            .map(|given| one_or_zero(&given))
+            .transpose()?
+            .unwrap_or(false);
         Ok(config)
     }
 
@@ -477,6 +491,14 @@ fn fragment_bytes(given: &Given) -> Result<u16, ConfigError> {
 
 fn buffer_bytes(given: &Given) -> Result<usize, ConfigError> {
     bytes_within(given, BUFFER_BYTES)
+}
+
+fn one_or_zero(given: &Given) -> Result<bool, ConfigError> {
+    match given.value.as_str() {
+        "1" => Ok(true),
+        "0" => Ok(false),
+        _ => Err(given.error("neither 0 nor 1", "use 0 or 1, or leave it unset")),
+    }
 }
 
 fn on_or_off(given: &Given) -> Result<bool, ConfigError> {

@@ -304,5 +304,10 @@ impl Core {
         if reader.is_graph() {
             self.absorb_graph(reader);
         }
+        if let Some(attendant) = reader.attendant.get() {
+            while let Some(item) = self.take(reader) {
+                attendant(&item.body);
+            }
+        }
     }
 }

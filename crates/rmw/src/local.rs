@@ -312,6 +312,10 @@ impl Core {
         if !hears(reader, &item) {
             return;
         }
+        if let Some(attendant) = reader.attendant.get() {
+            attendant(&item.body);
+            return;
+        }
         if !route.watched {
             reader.deliver_local(item, route.when_full);
             return;

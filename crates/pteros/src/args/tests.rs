@@ -217,10 +217,10 @@ fn many_wildcards_cost_no_more_than_the_product_of_lengths() {
 
 #[test]
 fn what_nothing_acts_upon_is_named() {
-    let words = "--ros-args -p a:=1 --params-file f --enable-rosout-logs --disable-external-lib-logs \
+    let words = "--ros-args -p a:=1 --params-file f --enable-rosout-logs --enable-external-lib-logs \
                  --log-level debug -e /arm -r a:=b";
     let (arguments, _) = Arguments::parse(words.split_whitespace()).unwrap();
-    assert_eq!(arguments.without_effect(), ["--enable-rosout-logs"]);
+    assert_eq!(arguments.without_effect(), ["--enable-external-lib-logs"]);
 }
 
 #[test]

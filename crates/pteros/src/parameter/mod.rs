@@ -20,6 +20,7 @@ mod options;
 mod pattern;
 mod qos_overrides;
 mod services;
+mod sim_time;
 mod store;
 mod thread;
 mod value;

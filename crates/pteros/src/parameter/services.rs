@@ -40,20 +40,12 @@ impl Announce for Events {
         if self.0.matched_count() == 0 {
             return;
         }
-        let wall = self.0.raw.node.core().env.wall().as_nanos();
-        event.stamp.sec = i32::try_from(wall.div_euclid(NANOS)).unwrap_or(i32::MAX);
-        event.stamp.nanosec = wall
-            .rem_euclid(NANOS)
-            .unsigned_abs()
-            .try_into()
-            .unwrap_or(0);
+        event.stamp = self.0.raw.node.time.now().into();
         if let Err(error) = self.0.publish_owned(event) {
             tracing::warn!("/parameter_events: {error}");
         }
     }
 }
-
-const NANOS: i64 = 1_000_000_000;
 
 impl ParameterServices {
     pub(crate) fn start(

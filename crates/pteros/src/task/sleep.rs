@@ -88,7 +88,7 @@ impl Future for Sleep {
             rings.lock().waker = Some(waker.clone());
             Alarm {
                 rings,
-                _timer: TimerCore::start(&node, (nanos, false), &group, Box::new(ring)),
+                _timer: TimerCore::start(&node, (nanos, false, false), &group, Box::new(ring)),
             }
         });
         let mut rings = alarm.rings.lock();

@@ -1,0 +1,207 @@
+//! Simulated time: `/clock`, `use_sim_time`, timers, rates and jumps.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a loop runs beside the thread that spins"
+)]
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use pteros::TimerOptions;
+use pteros::clock::{ClockKind, ClockServer, JumpKind, JumpThreshold, Rate, Time};
+use pteros::interfaces::rosgraph_msgs::msg::Clock as ClockMessage;
+use pteros::parameter::Parameter;
+use pteros::prelude::*;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+const MS: u64 = 1_000_000;
+
+fn simulated(context: &Context, name: &str) -> Node {
+    let yes = Parameter::new("use_sim_time", true);
+    let options = NodeOptions::new(name).parameter_overrides([yes]);
+    context.node_with(options).unwrap()
+}
+
+fn millis(time: u64) -> Time {
+    Time::from_nanos(i64::try_from(time * MS).unwrap())
+}
+
+fn tick(publisher: &Publisher<ClockMessage>, time: u64) {
+    let clock = millis(time).into();
+    publisher.publish(&ClockMessage { clock }).unwrap();
+}
+
+/// A context for those who simulate, one for those who live in it, and the same
+/// again within one process.
+fn worlds(domain: u32) -> [(Context, Context); 2] {
+    let open = |domain| Context::with_options(ContextOptions::local(domain)).unwrap();
+    let one = open(domain);
+    [(open(domain + 1), open(domain + 1)), (one.clone(), one)]
+}
+
+#[test]
+fn time_is_what_clock_says_where_use_sim_time_says_so() {
+    for (theirs, ours) in worlds(51) {
+        let source = theirs.node("source").unwrap();
+        let publisher = source
+            .create_publisher::<ClockMessage>("/clock", QosProfile::clock().reliable())
+            .unwrap();
+        let (real, node) = (ours.node("real").unwrap(), simulated(&ours, "simulated"));
+        assert!(publisher.wait_for_matched(1, PATIENCE));
+        assert_eq!(node.now(), Time::default(), "nothing said yet");
+        tick(&publisher, 5_000);
+        assert!(node.spin_until(|| node.now() == millis(5_000), PATIENCE));
+        assert!(real.now() > Time::from_nanos(1_500_000_000_000_000_000));
+        assert!(node.clock().is_simulated() && !real.clock().is_simulated());
+        let steady = node.clock_of(ClockKind::Steady);
+        assert_ne!(steady.now(), millis(5_000));
+        // Switched while it runs, by whoever may set parameters.
+        real.set_parameter("use_sim_time", true).unwrap();
+        assert_eq!(real.now(), millis(5_000));
+        node.set_parameter("use_sim_time", false).unwrap();
+        assert!(node.now() > Time::from_nanos(1_500_000_000_000_000_000));
+    }
+}
+
+#[test]
+fn time_goes_on_while_a_callback_runs() {
+    for (theirs, ours) in worlds(53) {
+        let source = theirs.node("source").unwrap();
+        let publisher = source
+            .create_publisher::<ClockMessage>("/clock", QosProfile::clock().reliable())
+            .unwrap();
+        let node = simulated(&ours, "busy");
+        assert!(publisher.wait_for_matched(1, PATIENCE));
+        let clock = node.clock();
+        let seen = Arc::new(Mutex::new(Time::default()));
+        let (note, stop) = (seen.clone(), ours.clone());
+        let _timer = node
+            .create_one_shot_timer(Duration::from_millis(1), move || {
+                tick(&publisher, 7_000);
+                // The callback holds the only thread that spins.
+                clock.sleep_until(millis(7_000));
+                *note.lock().unwrap() = clock.now();
+                stop.shutdown();
+            })
+            .unwrap();
+        node.spin();
+        assert_eq!(*seen.lock().unwrap(), millis(7_000));
+    }
+}
+
+#[test]
+fn timers_tick_in_simulated_time_and_begin_anew_when_it_goes_back() {
+    for (theirs, ours) in worlds(55) {
+        let source = theirs.node("source").unwrap();
+        let publisher = source
+            .create_publisher::<ClockMessage>("/clock", QosProfile::clock().reliable())
+            .unwrap();
+        let node = simulated(&ours, "timed");
+        assert!(publisher.wait_for_matched(1, PATIENCE));
+        let count = Arc::new(AtomicUsize::new(0));
+        let ticks = count.clone();
+        let options = TimerOptions::new(Duration::from_millis(100)).on_ros_time();
+        let _timer = node
+            .create_timer_with(options, move || {
+                ticks.fetch_add(1, Ordering::Relaxed);
+            })
+            .unwrap();
+        let after = |time: u64| {
+            tick(&publisher, time);
+            assert!(node.spin_until(|| node.now() == millis(time), PATIENCE));
+            // What is due is queued by then.
+            node.spin_until(|| false, Duration::from_millis(1));
+            count.load(Ordering::Relaxed)
+        };
+        assert_eq!(
+            after(10_000),
+            0,
+            "the period begins with the first time told"
+        );
+        assert_eq!(after(10_099), 0);
+        assert_eq!(after(10_100), 1);
+        assert_eq!(after(10_450), 2, "those missed are skipped");
+        assert_eq!(after(10_500), 3, "the phase is kept");
+        assert_eq!(after(2_000), 3, "back: the period begins anew");
+        assert_eq!(after(2_099), 3);
+        assert_eq!(after(2_100), 4);
+        // In real time again.
+        node.set_parameter("use_sim_time", false).unwrap();
+        assert!(node.spin_until(|| count.load(Ordering::Relaxed) > 4, PATIENCE));
+    }
+}
+
+#[test]
+fn jumps_are_told_by_their_size() {
+    let context = Context::with_options(ContextOptions::local(57)).unwrap();
+    let source = context.node("source").unwrap();
+    let publisher = source
+        .create_publisher::<ClockMessage>("/clock", QosProfile::clock())
+        .unwrap();
+    let node = simulated(&context, "jumpy");
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let list = told.clone();
+    let threshold = JumpThreshold {
+        on_clock_change: true,
+        min_forward: Some(Duration::from_secs(2)),
+        min_backward: Some(Duration::from_nanos(1)),
+    };
+    let kept = node.clock().on_jump(threshold, move |jump| {
+        list.lock().unwrap().push((jump.kind, jump.delta));
+    });
+    for time in [10_000, 11_000, 13_000, 12_999] {
+        tick(&publisher, time);
+    }
+    node.set_parameter("use_sim_time", false).unwrap();
+    assert!(node.spin_until(|| told.lock().unwrap().len() == 3, PATIENCE));
+    let told = told.lock().unwrap();
+    assert_eq!(
+        told[..2],
+        [
+            (JumpKind::Moved, 2_000_000_000),
+            (JumpKind::Moved, -1_000_000)
+        ]
+    );
+    assert_eq!(told[2].0, JumpKind::Deactivated);
+    drop(kept);
+}
+
+#[test]
+fn a_server_of_time_is_paused_stepped_and_set() {
+    let options = ContextOptions {
+        use_sim_time: true,
+        ..ContextOptions::local(58)
+    };
+    let context = Context::with_options(options).unwrap();
+    let world = context.node("world").unwrap();
+    assert_eq!(world.parameter("use_sim_time").unwrap(), true.into());
+    let time = ClockServer::new(&world, millis(1_000), Duration::from_millis(1)).unwrap();
+    time.pause();
+    let stood = time.now();
+    world.spin_until(|| false, Duration::from_millis(5));
+    assert_eq!((time.now(), world.now()), (stood, stood));
+    time.step(Duration::from_secs(1));
+    assert_eq!(world.now(), stood + Duration::from_secs(1));
+    time.set(millis(100_000));
+    assert_eq!(world.now(), millis(100_000));
+    assert!(time.set_speed(-1.0).is_err() && time.set_speed(f64::NAN).is_err());
+    // A hundred turns of a second each, in a moment.
+    time.set_speed(10_000.0).unwrap();
+    time.resume();
+    let spinner = world.clone();
+    let done = Arc::new(AtomicUsize::new(0));
+    let turns = done.clone();
+    let clock = world.clock();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut rate = Rate::new(&clock, 1.0);
+            while turns.load(Ordering::Relaxed) < 100 {
+                assert!(rate.sleep());
+                turns.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        assert!(spinner.spin_until(|| done.load(Ordering::Relaxed) == 100, PATIENCE));
+    });
+    assert!(world.now() >= millis(200_000));
+}
