@@ -33,6 +33,9 @@ pub const VARIABLES: &[&str] = &[
     "PTEROS_STORE_BYTES",
     "PTEROS_SPIN_US",
     "PTEROS_SHARED_MEMORY",
+    "RCUTILS_CONSOLE_OUTPUT_FORMAT",
+    "RCUTILS_COLORIZED_OUTPUT",
+    "RCUTILS_LOGGING_USE_STDOUT",
     "ROS_HOME",
     "XDG_STATE_HOME",
     "HOME",
@@ -577,6 +580,9 @@ mod tests {
             ("PTEROS_SEND_BUFFER_BYTES", "212992"),
             ("PTEROS_STORE_DIR", "/data/store"),
             ("PTEROS_STORE_BYTES", "1M"),
+            ("RCUTILS_CONSOLE_OUTPUT_FORMAT", "{message}"),
+            ("RCUTILS_COLORIZED_OUTPUT", "0"),
+            ("RCUTILS_LOGGING_USE_STDOUT", "1"),
         ])
         .unwrap();
         assert_eq!(config.domain_id, 42);
@@ -597,6 +603,9 @@ mod tests {
         assert_eq!(config.send_buffer_bytes, Some(212_992));
         assert_eq!(config.store_folder, Some("/data/store".into()));
         assert_eq!(config.store_bytes, Some(1 << 20));
+        assert_eq!(config.console_format.as_deref(), Some("{message}"));
+        assert_eq!(config.console_colours, Some(false));
+        assert!(config.console_to_stdout);
         assert_eq!(config.warnings, []);
     }
 
