@@ -26,7 +26,7 @@ type Example = (
     &'static str,
 );
 
-const EXAMPLES: [Example; 12] = [
+const EXAMPLES: &[Example] = &[
     ("talker", talker::main, "publishes a greeting each second"),
     ("listener", listener::main, "prints what the talker says"),
     ("timer", timer::main, "a timer, cancelled after three ticks"),
