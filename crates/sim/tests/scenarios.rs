@@ -82,7 +82,7 @@ fn assert_mistake(line: &str, column: usize, reason: &str) {
 fn what_is_not_understood_is_told_with_its_place() {
     assert_mistake("name w r", 1, "no colon");
     assert_mistake("Name: w; w? matched=0/0", 1, "small letters");
-    assert_mistake("name [udp]: w; w? matched=0/0", 6, "[net] or [local]");
+    assert_mistake("name [tcp]: w; w? matched=0/0", 6, "[udp] or [local]");
     assert_mistake("name: w r", 1, "expects nothing");
     assert_mistake("name: w;; w? matched=0/0", 9, "empty step");
     assert_mistake("name: w(dedline=1s); w? matched=0/0", 9, "\"dedline\"");

@@ -4,13 +4,14 @@
 //! ```text
 //! missed_deadlines_are_counted: w+r(deadline=100ms); w.write 1; +350ms; r? deadline_missed=3
 //! ```
-//! A line is a name, `[net]` or `[local]` if it is to be played on that path
-//! alone, a colon, and steps separated by `;`. Each step takes
-//! [`BEAT_MILLIS`], in which what it causes happens; only `+350ms` takes as long
+//! A line is a name, a path if it is not to be played on all, a colon, and steps
+//! separated by `;`. Each step takes [`BEAT_MILLIS`], in which what it causes happens; only `+350ms` takes as long
 //! as it says. What is sent at one instant comes in that order, unless a link
 //! has jitter.
 //! Contexts are called `a` to `f`, writers `w` or `w2`, readers `r` or `r2`,
-//! publisher groups `g` or `g2`. On the local path all contexts are one.
+//! publisher groups `g` or `g2`. `[local]` is played where all of them are one; on
+//! `[net]` they are apart, once with a host for each and once linked by shared
+//! memory, unless the line troubles datagrams; `[udp]` leaves the links out.
 //!
 //! ```text
 //! w+r(depth=3) r2@c(best_effort)    endpoints: writers at a, readers at b, unless said

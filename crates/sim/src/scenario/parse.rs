@@ -108,7 +108,7 @@ pub fn scenario(line: usize, text: &str) -> Result<Scenario, Mistake> {
         let Some(steps) = steps else {
             return head.wrong("no colon ends the name");
         };
-        let (name, ways) = self::head(head.trim())?;
+        let (name, mut ways) = self::head(head.trim())?;
         let steps: Result<Vec<_>, _> = steps.split(';').into_iter().map(step).collect();
         let steps = steps?;
         let stranger = steps.iter().find(|step| step.verb.needs_network());
@@ -116,6 +116,9 @@ pub fn scenario(line: usize, text: &str) -> Result<Scenario, Mistake> {
             let reason = "needs several contexts: put [net] behind the scenario's name";
             return Err((step.column, reason.into()));
         }
+        // What befalls datagrams does not befall links.
+        let troubled = steps.iter().any(|step| step.verb.troubles_network());
+        ways.retain(|way| *way != Way::Link || !troubled);
         if !steps.iter().any(|step| step.expects()) {
             return Err((1, "expects nothing, so it cannot fail".into()));
         }
@@ -136,15 +139,16 @@ pub fn scenario(line: usize, text: &str) -> Result<Scenario, Mistake> {
 
 fn head(head: Piece<'_>) -> Result<(String, Vec<Way>), Wrong> {
     let (name, ways) = match head.text.split_once(' ') {
-        None => (head.text, vec![Way::Local, Way::Net]),
+        None => (head.text, vec![Way::Local, Way::Net, Way::Link]),
         Some((name, way)) => match way.trim() {
-            "[net]" => (name, vec![Way::Net]),
+            "[net]" => (name, vec![Way::Net, Way::Link]),
+            "[udp]" => (name, vec![Way::Net]),
             "[local]" => (name, vec![Way::Local]),
             _ => {
                 return head
                     .from(name.len())
                     .trim()
-                    .wrong("[net] or [local] is meant");
+                    .wrong("[net], [udp] or [local] is meant");
             }
         },
     };

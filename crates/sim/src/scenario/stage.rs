@@ -165,10 +165,13 @@ impl Stage {
     fn new(scenario: &Scenario, way: Way) -> Self {
         let contexts = match way {
             Way::Local => 1,
-            Way::Net => places(scenario),
+            Way::Net | Way::Link => places(scenario),
         };
         let plan = Plan {
-            hosts: (1u8..).take(contexts).collect(),
+            hosts: match way {
+                Way::Link => vec![1; contexts],
+                _ => (1u8..).take(contexts).collect(),
+            },
             lease: LEASE,
             ..Plan::quiet()
         };
@@ -199,7 +202,7 @@ impl Stage {
             flow_controllers: vec![flow],
             ..CoreOptions::default()
         };
-        options.shared_memory.on = false;
+        options.shared_memory.on = self.way == Way::Link;
         self.world.start_with(place, options);
     }
 
@@ -225,7 +228,7 @@ impl Stage {
     fn place(&self, place: usize) -> usize {
         match self.way {
             Way::Local => 0,
-            Way::Net => place,
+            Way::Net | Way::Link => place,
         }
     }
 
@@ -693,5 +696,26 @@ fn publish_word(error: &PublishError) -> &'static str {
         PublishError::TooLarge { .. } => "too_large",
         PublishError::Invalid { .. } => "invalid",
         PublishError::NoSharedMemory { .. } => "no_shared_memory",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_travel_by_links_where_a_line_is_played_on_them() {
+        let line = "samples_travel: w+r(reliable); w.write 1 2 3; r.take 1 2 3";
+        let scenario = &crate::scenario::read(line).unwrap()[0];
+        assert_eq!(scenario.ways, [Way::Local, Way::Net, Way::Link]);
+        for (way, by_links) in [(Way::Net, false), (Way::Link, true)] {
+            let mut stage = Stage::new(scenario, way);
+            for step in &scenario.steps {
+                assert!(stage.carry_out(step).is_ok());
+                stage.pass(&step.verb).unwrap();
+            }
+            let records = stage.world.network().traffic.records;
+            assert_eq!(records >= 3, by_links, "{records} by links on {way:?}");
+        }
     }
 }

@@ -11,6 +11,8 @@ pub enum Way {
     Local,
     /// Between contexts, over the simulated network.
     Net,
+    /// Between contexts of one host, by links of shared memory.
+    Link,
 }
 
 impl Way {
@@ -19,6 +21,7 @@ impl Way {
         match self {
             Self::Local => "local",
             Self::Net => "net",
+            Self::Link => "link",
         }
     }
 }
@@ -126,6 +129,11 @@ impl Verb {
             self,
             Self::Crash(_) | Self::Leave(_) | Self::Start(_) | Self::Trouble(..) | Self::Heal
         )
+    }
+
+    /// Whether something befalls datagrams.
+    pub fn troubles_network(&self) -> bool {
+        matches!(self, Self::Trouble(..) | Self::Heal)
     }
 
     /// Whether the engine may refuse it.
