@@ -113,6 +113,14 @@ impl Pteros {
     }
 }
 
+/// A node that has what the other stacks' nodes have: no parameter services.
+fn bare_node(context: &Context, name: &str) -> Result<Node, String> {
+    let options = NodeOptions::new(name)
+        .start_parameter_services(false)
+        .start_parameter_event_publisher(false);
+    context.node_with(options).map_err(|e| e.to_string())
+}
+
 fn qos(options: &Options) -> QosProfile {
     match options.keep_all {
         true => QosProfile {
@@ -151,7 +159,7 @@ fn show(
 impl Stack for Pteros {
     fn open(options: &Options, ends: &Ends, traffic: &Arc<Traffic>) -> Result<Self, String> {
         let context = Self::context(options)?;
-        let node = context.node("host_peer").map_err(|e| e.to_string())?;
+        let node = bare_node(&context, "host_peer")?;
         let mut this = Self::with(&context, options, traffic);
         if let Some(topic) = &ends.out {
             let publisher = node.create_publisher::<Payload>(topic, qos(options));
@@ -224,7 +232,7 @@ impl Stack for Pteros {
         for index in 0..options.nodes {
             let ends = crowd_ends(options, index);
             let name = format!("node{}", options.first + index);
-            let node = context.node(&name).map_err(|e| e.to_string())?;
+            let node = bare_node(&context, &name)?;
             let publisher = node.create_publisher::<Payload>(&ends.out.unwrap_or_default(), 10);
             let subscription =
                 node.create_subscription::<Payload>(&ends.input.unwrap_or_default(), 10, drop);
