@@ -9,7 +9,6 @@
 use alloc::sync::Arc;
 
 use super::Reader;
-use super::proxy::WriterProxy;
 use crate::content_filter::ContentFilter;
 use crate::defrag::SampleHead;
 use crate::history::ChangeKind;
@@ -31,7 +30,7 @@ impl Reader {
         self.config.content_filter = filter;
         self.writers
             .values_mut()
-            .for_each(WriterProxy::forget_filters);
+            .for_each(|proxy| proxy.forget_filters());
     }
 
     /// Whether a change without payload stands for a sample that a filter at

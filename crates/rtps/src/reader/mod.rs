@@ -51,7 +51,8 @@ const LEFT_OFF_MAX: usize = 256;
 #[derive(Debug)]
 pub struct Reader {
     config: ReaderConfig,
-    writers: BTreeMap<Guid, WriterProxy>,
+    /// Boxed: a map has room for eleven at once, and most readers have one.
+    writers: BTreeMap<Guid, Box<WriterProxy>>,
     ready: Ready,
     /// Writers with something to send to.
     outgoing: Vec<Guid>,
@@ -152,7 +153,7 @@ impl Reader {
         if proxy.lease_until != Instant::FAR_FUTURE {
             self.timers.set_no_later(TIMER_WRITERS, proxy.lease_until);
         }
-        self.writers.insert(guid, proxy);
+        self.writers.insert(guid, Box::new(proxy));
         self.events
             .liveliness(guid, 1, 0, self.config.limits.events_max);
         self.settle(guid);
