@@ -11,7 +11,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
-use saphyr_parser::{Event, Parser, ScalarStyle, Span};
+use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Span};
 
 /// One YAML value, and where it begins.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,9 +28,20 @@ pub struct Node {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Place {
     /// The line.
-    pub line: usize,
+    pub line: u32,
     /// The column, in characters.
-    pub column: usize,
+    pub column: u32,
+}
+
+impl Place {
+    /// Of a marker, which counts columns from 0.
+    fn of(marker: &Marker) -> Self {
+        let counted = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Self {
+            line: counted(marker.line()),
+            column: counted(marker.col().saturating_add(1)),
+        }
+    }
 }
 
 /// What a value is.
@@ -109,10 +120,7 @@ impl Node {
         let mut builder = Builder::default();
         for event in Parser::new_from_str(text) {
             let (event, span) = event.map_err(|error| YamlError {
-                place: Place {
-                    line: error.marker().line(),
-                    column: error.marker().col().saturating_add(1),
-                },
+                place: Place::of(error.marker()),
                 message: error.info().to_string(),
             })?;
             builder.handle(event, &span)?;
@@ -150,10 +158,7 @@ enum OpenContent {
 
 impl Builder {
     fn handle(&mut self, event: Event<'_>, span: &Span) -> Result<(), YamlError> {
-        let place = Place {
-            line: span.start.line(),
-            column: span.start.col().saturating_add(1),
-        };
+        let place = Place::of(&span.start);
         let handled = match event {
             Event::Scalar(text, style, _, tag) => self.add(Node {
                 content: Content::Scalar {

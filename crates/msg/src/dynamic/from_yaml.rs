@@ -165,8 +165,8 @@ fn read(text: &str) -> Result<Node, ValueError> {
     Node::read(text).map_err(|YamlError { place, message }| ValueError {
         path: String::new(),
         problem: ValueProblem::Syntax {
-            line: place.line,
-            column: place.column,
+            line: place.line as usize,
+            column: place.column as usize,
             message,
         },
     })

@@ -159,8 +159,8 @@ impl Reader<'_> {
     ) -> ParameterFileError {
         ParameterFileError::Wrong {
             file: self.file.into(),
-            line: place.line,
-            column: place.column,
+            line: place.line as usize,
+            column: place.column as usize,
             what: what.into(),
             way_out,
         }
