@@ -3,6 +3,7 @@
 
 mod support;
 
+use pteros::log::Severity;
 use pteros_component::ContainerOptions;
 use std::time::Duration;
 use support::{BAD, BOX, Running, request};
@@ -38,6 +39,23 @@ fn components_are_loaded_listed_and_unloaded_by_service() {
     assert_eq!(container.list(), both[1..]);
     let again = container.load(BOX, "Talker");
     assert_eq!(again.unique_id, 3, "numbers are not used again");
+}
+
+#[test]
+fn a_request_may_tell_its_node_what_to_log() {
+    let container = Running::plain();
+    let mut wanted = request(BOX, "Listener");
+    wanted.log_level = 40;
+    assert!(container.ask(&wanted).success);
+    // One of the same name has the same logger.
+    let other = container.context.node("listener").unwrap();
+    assert_eq!(other.logger().level(), Severity::Error);
+    wanted.log_level = 41;
+    let said = container.refusal(&wanted);
+    assert!(
+        said.contains("log_level") && said.contains("\"41\""),
+        "{said}"
+    );
 }
 
 #[test]

@@ -27,7 +27,9 @@ pub enum Severity {
 
 /// A word that is no log level.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("log level {0:?} is not known; use debug, info, warn, error or fatal")]
+#[error(
+    "log level {0:?} is not known; use debug, info, warn, error or fatal, as a number 10, 20, 30, 40 or 50"
+)]
 pub struct SeverityError(pub String);
 
 impl FromStr for Severity {
@@ -42,6 +44,22 @@ impl FromStr for Severity {
             "error" => Self::Error,
             "fatal" => Self::Fatal,
             _ => return Err(SeverityError(word.into())),
+        })
+    }
+}
+
+impl TryFrom<u8> for Severity {
+    type Error = SeverityError;
+
+    /// Reads a level as messages have it (`rcl_interfaces/msg/Log`).
+    fn try_from(number: u8) -> Result<Self, SeverityError> {
+        Ok(match number {
+            10 => Self::Debug,
+            20 => Self::Info,
+            30 => Self::Warn,
+            40 => Self::Error,
+            50 => Self::Fatal,
+            _ => return Err(SeverityError(number.to_string())),
         })
     }
 }

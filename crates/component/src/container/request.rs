@@ -4,6 +4,7 @@
 use pteros::args::Arguments;
 use pteros::interfaces::composition_interfaces::srv::LoadNode_Request;
 use pteros::interfaces::rcl_interfaces::msg::{Parameter, ParameterType};
+use pteros::log::Severity;
 use pteros::parameter::{Parameter as NodeParameter, ParameterValue};
 use pteros::{NodeOptions, ThreadSettings};
 
@@ -14,6 +15,8 @@ pub(super) struct Understood {
     pub(super) options: NodeOptions,
     /// How a thread of its own is to be, if it gets one.
     pub(super) own_thread: Option<ThreadSettings>,
+    /// What its node's logger says, if the request tells.
+    pub(super) log_level: Option<Severity>,
 }
 
 impl Understood {
@@ -26,13 +29,16 @@ impl Understood {
                 reason,
             })?;
         }
-        if request.log_level != 0 {
-            tracing::warn!(
-                "load component \"{}\": its log level has no effect, as in rclcpp's containers; \
-                 give the container --ros-args --log-level",
-                request.plugin_name
-            );
-        }
+        let log_level = match request.log_level {
+            0 => None,
+            number => Some(
+                Severity::try_from(number).map_err(|error| LoadError::Argument {
+                    class: request.plugin_name.clone(),
+                    argument: "log_level".into(),
+                    reason: error.to_string(),
+                })?,
+            ),
+        };
         let mut overrides = Vec::new();
         for given in &request.parameters {
             let value = ParameterValue::from_message(&given.value).ok_or_else(|| {
@@ -53,6 +59,7 @@ impl Understood {
         Ok(Self {
             options,
             own_thread: extra.own_thread,
+            log_level,
         })
     }
 }

@@ -184,6 +184,7 @@ impl Roster {
         Understood {
             options,
             own_thread,
+            log_level,
         }: Understood,
         work: &Work<LoadedNode, LoadError>,
     ) {
@@ -210,6 +211,11 @@ impl Roster {
             drop_contained(component);
             return;
         };
+        if log_level.is_some() && !component.node().logger().set_level(log_level) {
+            tracing::warn!(
+                "component \"{class}\": too many loggers have levels of their own already"
+            );
+        }
         match self.crew.add(component.node(), own_thread) {
             Ok(place) => done(Ok(self.enter(component, place))),
             Err(error) => {

@@ -57,14 +57,12 @@ fn level(hub: &Arc<LogHub>, name: &str) -> msg::LoggerLevel {
 fn set(hub: &Arc<LogHub>, wanted: &msg::LoggerLevel) -> msg::SetLoggerLevelsResult {
     let level = match wanted.level {
         0 => Ok(None),
-        10 => Ok(Some(Severity::Debug)),
-        20 => Ok(Some(Severity::Info)),
-        30 => Ok(Some(Severity::Warn)),
-        40 => Ok(Some(Severity::Error)),
-        50 => Ok(Some(Severity::Fatal)),
-        other => Err(format!(
-            "{other} is no log level; give 10, 20, 30, 40 or 50, or 0 for none of its own"
-        )),
+        number => match u8::try_from(number).map(Severity::try_from) {
+            Ok(Ok(level)) => Ok(Some(level)),
+            _ => Err(format!(
+                "{number} is no log level; give 10, 20, 30, 40 or 50, or 0 for none of its own"
+            )),
+        },
     };
     let outcome = level.and_then(|level| match hub.levels.set(&wanted.name, level) {
         true => Ok(()),
