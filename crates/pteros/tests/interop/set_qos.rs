@@ -79,6 +79,9 @@ pub fn we_follow_them_to_another_partition(stage: &Stage) {
     expect_hello(&subscription, 1);
     theirs.tell("partition elsewhere");
     time_until(&node, PATIENCE, || subscription.matched_count() == 0);
+    // It tells us first and looks at its readers then: had we followed by that
+    // time, it would have nothing to say of a match.
+    theirs.expect("matched 0", PATIENCE);
     let moved = QosProfile::default().partition(["elsewhere"]);
     subscription.set_qos(&moved).unwrap();
     assert!(subscription.wait_for_matched(1, PATIENCE));
