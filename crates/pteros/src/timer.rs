@@ -318,31 +318,32 @@ impl Task for TimerCore {
 /// The timers of one executor, earliest first.
 #[derive(Default)]
 pub(crate) struct TimerHeap {
-    heap: Mutex<BinaryHeap<Reverse<Entry>>>,
+    heap: Mutex<BinaryHeap<Reverse<Entry<Instant>>>>,
     /// Nanoseconds of the earliest entry; `u64::MAX` without one.
     next: AtomicU64,
 }
 
-struct Entry {
-    due: Instant,
-    timer: Weak<TimerCore>,
+/// A timer's place in a heap, by when it is due.
+pub(crate) struct Entry<D> {
+    pub(crate) due: D,
+    pub(crate) timer: Weak<TimerCore>,
 }
 
-impl PartialEq for Entry {
+impl<D: Ord> PartialEq for Entry<D> {
     fn eq(&self, other: &Self) -> bool {
         self.due == other.due
     }
 }
 
-impl Eq for Entry {}
+impl<D: Ord> Eq for Entry<D> {}
 
-impl PartialOrd for Entry {
+impl<D: Ord> PartialOrd for Entry<D> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Entry {
+impl<D: Ord> Ord for Entry<D> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.due.cmp(&other.due)
     }
@@ -369,7 +370,7 @@ impl TimerHeap {
         self.note_next(&heap);
     }
 
-    fn note_next(&self, heap: &BinaryHeap<Reverse<Entry>>) {
+    fn note_next(&self, heap: &BinaryHeap<Reverse<Entry<Instant>>>) {
         let next = heap.peek().map_or(u64::MAX, |e| e.0.due.as_nanos());
         self.next.store(next, Ordering::Release);
     }

@@ -21,7 +21,7 @@ use super::jump::{JumpKind, JumpTask, TimeJump};
 use super::time::Time;
 use crate::node::{TypeFacts, spec};
 use crate::qos::QosProfile;
-use crate::timer::TimerCore;
+use crate::timer::{Entry, TimerCore};
 
 /// The simulated time of a context. Nothing is subscribed to until a node wants it.
 #[derive(Default)]
@@ -30,32 +30,7 @@ pub(crate) struct SimTime {
     nanos: AtomicI64,
     reader: Mutex<Option<Arc<ReaderEndpoint>>>,
     nodes: Mutex<Vec<Weak<NodeTime>>>,
-    timers: Mutex<BinaryHeap<Reverse<Entry>>>,
-}
-
-struct Entry {
-    due: u64,
-    timer: Weak<TimerCore>,
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        self.due == other.due
-    }
-}
-
-impl Eq for Entry {}
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Entry {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.due.cmp(&other.due)
-    }
+    timers: Mutex<BinaryHeap<Reverse<Entry<u64>>>>,
 }
 
 impl SimTime {
