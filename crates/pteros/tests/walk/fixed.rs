@@ -6,8 +6,7 @@ use std::sync::Arc;
 use pteros::interfaces::std_msgs::msg::UInt8MultiArray;
 use pteros::{DataSemantics, StaticExecutor, WaitSet};
 
-use crate::allocations::so_far;
-use crate::{PATIENCE, Party, ROUNDS};
+use crate::{PATIENCE, Party, allocations_of};
 
 #[test]
 fn a_wait_set_allocates_nothing() {
@@ -22,17 +21,14 @@ fn a_wait_set_allocates_nothing() {
     let mut set = WaitSet::new(&party.context);
     let (key_a, key_b) = (set.add(&a.1).unwrap(), set.add(&b.1).unwrap());
     let message = Arc::new(UInt8MultiArray::default());
-    let mut round = || {
+    let round = || {
         a.0.publish_arc(message.clone()).unwrap();
         assert_eq!(set.wait(PATIENCE), [key_a]);
         b.0.publish_arc(message.clone()).unwrap();
         assert_eq!(set.wait(PATIENCE), [key_a, key_b]);
         assert!(a.1.take().is_some() && b.1.take().is_some());
     };
-    (0..20).for_each(|_| round());
-    let (before, _) = so_far();
-    (0..ROUNDS).for_each(|_| round());
-    assert_eq!(so_far().0 - before, 0);
+    assert_eq!(allocations_of(round), 0);
 }
 
 #[test]
@@ -62,14 +58,11 @@ fn a_static_executor_allocates_nothing_after_its_set_up() {
     executor.add_subscription(&polled, step).unwrap();
     let guard = party.node.create_guard_condition(|| ());
     executor.add_guard_condition(&guard).unwrap();
-    let mut round = || {
+    let round = || {
         publisher.publish_arc(message.clone()).unwrap();
         guard.trigger();
         assert!(executor.spin_once(PATIENCE));
         assert!(out.take().is_some());
     };
-    (0..20).for_each(|_| round());
-    let (before, _) = so_far();
-    (0..ROUNDS).for_each(|_| round());
-    assert_eq!(so_far().0 - before, 0);
+    assert_eq!(allocations_of(round), 0);
 }

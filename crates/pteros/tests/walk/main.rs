@@ -28,6 +28,21 @@ static ALLOCATOR: allocations::Counting = allocations::Counting;
 const PATIENCE: Duration = Duration::from_secs(20);
 const ROUNDS: u64 = 100;
 
+/// Batches of rounds: the context's own announcements, which this thread sends
+/// when they are due, fall into some of them.
+const BATCHES: usize = 5;
+
+/// What a batch of rounds allocates if nothing else is due, after a warm-up.
+fn allocations_of(mut round: impl FnMut()) -> u64 {
+    (0..20).for_each(|_| round());
+    let batch = |_| {
+        let (before, _) = so_far();
+        (0..ROUNDS).for_each(|_| round());
+        so_far().0 - before
+    };
+    (0..BATCHES).map(batch).min().unwrap()
+}
+
 /// A context that counts, and an executor for it.
 struct Party {
     context: Context,

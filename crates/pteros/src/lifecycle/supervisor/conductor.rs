@@ -18,6 +18,9 @@ const ANSWER: Duration = Duration::from_millis(2_000);
 /// A node that is in the middle of something, or has not answered, is asked again
 /// after this.
 const AGAIN: Duration = Duration::from_millis(100);
+/// Who is to go down and has not been met after this is not there: discovery of
+/// those that run takes a fraction of it.
+const MEETING: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Where all nodes are to go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,6 +58,8 @@ struct Member {
     needed_by: Vec<usize>,
     /// It is there.
     present: bool,
+    /// It has been there.
+    is_met: bool,
     /// Its sign of life has not stopped.
     is_alive: bool,
     /// What it said last; none when that may have changed.
@@ -92,6 +97,7 @@ impl Conductor {
                 needs,
                 needed_by: Vec::new(),
                 present: false,
+                is_met: false,
                 is_alive: true,
                 state: None,
                 last: None,
@@ -179,6 +185,7 @@ impl Conductor {
         match (member.present, count > 0) {
             (false, true) => {
                 member.present = true;
+                member.is_met = true;
                 member.waits_since = None;
                 // A pause before the next try goes on.
                 member.state = None;
@@ -315,7 +322,7 @@ impl Conductor {
             }
             Doing::Nothing => match (member.present, member.waits_since) {
                 (false, Some(since)) if member.is_awaited() => {
-                    since.after(member.node.arrival_timeout.into())
+                    since.after(member.patience(self.aim).into())
                 }
                 _ => Instant::FAR_FUTURE,
             },
@@ -347,14 +354,14 @@ impl Conductor {
         let Some(member) = self.members.get_mut(at) else {
             return;
         };
-        let limit = member.node.arrival_timeout;
-        if self.aim == Aim::Up
-            && !member.present
-            && member.is_awaited()
-            && member
-                .waits_since
-                .is_some_and(|since| now >= since.after(limit.into()))
-        {
+        let limit = member.patience(self.aim);
+        let is_late = member
+            .waits_since
+            .is_some_and(|since| now >= since.after(limit.into()));
+        if member.present || !member.is_awaited() || !is_late {
+            return;
+        }
+        if self.aim == Aim::Up {
             member.condition = Condition::Missing;
             let node = member.node.name.clone();
             let after = limit;
@@ -363,7 +370,7 @@ impl Conductor {
             if !matches!(self.policy(at), LossPolicy::Restart { .. }) {
                 self.give_up(at, "it is missing");
             }
-        } else if self.aim != Aim::Up && !member.present && member.condition == Condition::Well {
+        } else {
             // What is not there is as far down as can be.
             member.condition = Condition::Missing;
         }
@@ -521,7 +528,7 @@ impl Conductor {
         }
         // Nobody goes down before those that need it.
         for (at, member) in self.members.iter().enumerate() {
-            let is_down = |&by: &usize| self.members[by].is_down();
+            let is_down = |&by: &usize| self.members[by].is_down(self.aim);
             if matches!(wishes[at], Aim::Down | Aim::End) && !member.needed_by.iter().all(is_down) {
                 wishes[at] = Aim::Rest;
             }
@@ -551,9 +558,21 @@ impl Member {
         self.condition == Condition::Well
     }
 
+    /// How long its coming is waited for.
+    fn patience(&self, aim: Aim) -> std::time::Duration {
+        match aim {
+            Aim::Up => self.node.arrival_timeout,
+            _ if self.is_met => std::time::Duration::ZERO,
+            _ => MEETING.min(self.node.arrival_timeout),
+        }
+    }
+
     /// Nothing holds those that it needs: it is down, or cannot be helped.
-    fn is_down(&self) -> bool {
-        !self.present || self.is_bad() || matches!(self.state, Some(S::Unconfigured | S::Finalized))
+    fn is_down(&self, aim: Aim) -> bool {
+        let may_come = aim != Aim::Up && !self.is_met && self.is_awaited();
+        (!self.present && !may_come)
+            || self.is_bad()
+            || matches!(self.state, Some(S::Unconfigured | S::Finalized))
     }
 }
 

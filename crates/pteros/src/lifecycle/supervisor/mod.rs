@@ -172,7 +172,8 @@ impl LifecycleSupervisor {
     }
 
     /// Brings all down to unconfigured, in reverse order. Blocks as
-    /// [`Self::bring_up`]; what is not there is down.
+    /// [`Self::bring_up`]. What is not there is down; who has never been met is
+    /// waited for for a second, or for its arrival time-out if that is shorter.
     pub fn bring_down(&mut self) -> SupervisorReport {
         self.go(Aim::Down)
     }

@@ -256,6 +256,31 @@ fn nodes_go_up_in_the_order_of_their_dependencies_and_down_in_the_other() {
     assert!(world.events.iter().all(|event| !event.is_trouble()));
 }
 
+/// `supervise --down` once ended before it had met anybody, and said that all
+/// were down.
+#[test]
+fn who_is_to_go_down_is_met_first_and_in_the_right_order() {
+    let mut world = World::new([node("lidar"), node("map").depends_on("lidar"), node("gone")]);
+    world.conductor.aim(world.now, Aim::Down);
+    world.run(0.2);
+    assert!(!world.conductor.is_settled());
+    world.arrive("/lidar");
+    world.node("/lidar").state = S::Inactive;
+    world.run(0.2);
+    assert!(
+        world.asked().is_empty(),
+        "map, which needs it, may come yet"
+    );
+    world.arrive("/map");
+    world.node("/map").state = S::Inactive;
+    world.run(0.2);
+    assert_eq!(world.asked(), ["/map cleanup", "/lidar cleanup"]);
+    assert!(!world.conductor.is_settled());
+    world.run(0.5);
+    assert!(world.conductor.is_settled(), "the third is not there");
+    assert_eq!(world.condition("/gone"), Condition::Missing);
+}
+
 #[test]
 fn what_does_not_depend_on_each_other_goes_up_at_the_same_time() {
     let mut world = World::new(["a", "b", "c"].map(node));
