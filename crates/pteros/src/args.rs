@@ -2,10 +2,8 @@
 //!
 //! [`Arguments::parse`] is a pure function from words to settings; remap rules
 //! are applied by [`resolve_name`] and [`node_identity`], the enclave by
-//! [`Context`](crate::Context), parameters by [`crate::parameter`], log levels by whoever installs a subscriber
-//! ([`crate::log`]). The rest is read, so that a launch file's words are
-//! understood, and [`Arguments::without_effect`] names it. Grammar: rcl
-//! `arguments.h`, design articles 141 (static remapping) and "ROS command line
+//! [`Context`](crate::Context), parameters by [`crate::parameter`], what is said of logs by loggers of nodes
+//! and by whoever installs a subscriber ([`crate::log`]). Grammar: rcl `arguments.h`, design articles 141 (static remapping) and "ROS command line
 //! arguments".
 
 mod remap;
@@ -140,19 +138,6 @@ impl Arguments {
         )
     }
 
-    /// The flags among these that nothing acts upon: those of log files. A context
-    /// warns of them.
-    pub fn without_effect(&self) -> Vec<&'static str> {
-        let log = &self.log;
-        let flags = [
-            (log.config_file.is_some(), "--log-config-file"),
-            (log.file_name.is_some(), "--log-file-name"),
-            (log.external == Some(true), "--enable-external-lib-logs"),
-        ];
-        let given = flags.into_iter().filter(|(given, _)| *given);
-        given.map(|(_, flag)| flag).collect()
-    }
-
     fn take_flag(
         &mut self,
         flag: &str,
@@ -224,7 +209,18 @@ impl Arguments {
                 self.set_log_level(flag, &text)?;
             }
             "--log-config-file" => self.log.config_file = Some(value("a file")?.into()),
-            "--log-file-name" => self.log.file_name = Some(value("a prefix")?),
+            "--log-file-name" => {
+                let prefix = value("what log files are named by")?;
+                if prefix.is_empty() || prefix.contains('/') {
+                    return Err(ArgumentsError::BadValue {
+                        flag: flag.into(),
+                        value: prefix,
+                        reason: "no beginning of a file's name".into(),
+                        way_out: "write --log-file-name arm; the folder is ROS_LOG_DIR".into(),
+                    });
+                }
+                self.log.file_name = Some(prefix);
+            }
             "--enable-rosout-logs" => self.log.rosout = Some(true),
             "--disable-rosout-logs" => self.log.rosout = Some(false),
             "--enable-stdout-logs" => self.log.console = Some(true),

@@ -23,6 +23,7 @@ use crate::args::Arguments;
 use crate::clock::SimTime;
 use crate::error::{ContextError, NodeError};
 use crate::graph::Graph;
+use crate::log::LogFileOptions;
 use crate::logger::{ConsoleSettings, LogHub};
 use crate::node::{Node, NodeOptions};
 use crate::parameter::ParameterFile;
@@ -115,6 +116,8 @@ pub struct ContextOptions {
     /// What the parameter `use_sim_time` of this context's nodes is unless somebody
     /// gives it a value. False by default.
     pub use_sim_time: bool,
+    /// Log files of its nodes' loggers.
+    pub log_files: LogFileOptions,
     /// What peers can make this context keep and do, and what happens beyond;
     /// the defaults suit robots of some hundred participants.
     pub limits: Limits,
@@ -208,18 +211,19 @@ impl Context {
         for warning in &config.warnings {
             tracing::warn!("{warning}");
         }
-        for flag in options.arguments.without_effect() {
-            tracing::warn!(
-                "--ros-args: {flag} has no effect: Pteros does not act upon it; leave it out"
-            );
-        }
         let parameters = ParameterFile::of_arguments(&options.arguments)?;
         let console = ConsoleSettings {
             format: config.console_format.clone(),
             colours: config.console_colours,
             to_stdout: config.console_to_stdout,
         };
-        let log = LogHub::new(&options.arguments.log, &console);
+        let log = LogHub::new(
+            env.clone(),
+            &options.arguments.log,
+            &console,
+            &options.log_files,
+            config.log_folder.clone(),
+        )?;
         let core_options = core_options(&options, config)?;
         thread_settings(&options).apply()?;
         let core = Core::open(env, core_options)?;

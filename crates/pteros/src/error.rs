@@ -13,6 +13,7 @@ use pteros_rmw::thread::ThreadError;
 use thiserror::Error;
 
 use crate::args::ArgumentsError;
+use crate::log::LogFileError;
 use crate::parameter::{ParameterError, ParameterFileError};
 
 /// Why there is no context.
@@ -27,6 +28,9 @@ pub enum ContextError {
     /// An environment variable is wrong.
     #[error(transparent)]
     Environment(#[from] ConfigError),
+    /// Log files cannot be as somebody wants them.
+    #[error(transparent)]
+    LogFiles(#[from] LogFileError),
     /// The enclave's name is wrong.
     #[error(transparent)]
     Enclave(#[from] NameError),

@@ -9,6 +9,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+pub use crate::logger::{LogFileError, LogFileFormat, LogFileOptions};
+
 /// Severity of a log message, with the numbers of `rcl_interfaces/msg/Log`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 #[repr(u8)]
@@ -95,15 +97,15 @@ pub struct LogSettings {
     pub level: Option<Severity>,
     /// Levels of single loggers; a logger is a node's dotted name or a crate.
     pub loggers: Vec<(String, Severity)>,
-    /// Configuration file of a logging backend.
+    /// How log files are written: a file with the keys of [`LogFileOptions`].
     pub config_file: Option<PathBuf>,
-    /// Prefix of log files.
+    /// What log files are named by, in place of the program.
     pub file_name: Option<String>,
     /// Whether messages are published on `/rosout`.
     pub rosout: Option<bool>,
     /// Whether messages go to the console.
     pub console: Option<bool>,
-    /// Whether messages go to an external backend, such as a file.
+    /// Whether messages go to log files.
     pub external: Option<bool>,
 }
 

@@ -36,6 +36,8 @@ pub const VARIABLES: &[&str] = &[
     "RCUTILS_CONSOLE_OUTPUT_FORMAT",
     "RCUTILS_COLORIZED_OUTPUT",
     "RCUTILS_LOGGING_USE_STDOUT",
+    "RCUTILS_LOGGING_BUFFERED_STREAM",
+    "ROS_LOG_DIR",
     "ROS_HOME",
     "XDG_STATE_HOME",
     "HOME",
@@ -140,6 +142,9 @@ pub struct Config {
     pub console_colours: Option<bool>,
     /// `RCUTILS_LOGGING_USE_STDOUT`, 1: they go to standard output, not error.
     pub console_to_stdout: bool,
+    /// Where log files lie: `ROS_LOG_DIR`, else `log` in `ROS_HOME`, else `.ros/log` in
+    /// `HOME`, whose place a `~` at the beginning takes. `None` where none is set.
+    pub log_folder: Option<PathBuf>,
     /// `ROS_SECURITY_ENCLAVE_OVERRIDE`: the enclave, whatever the arguments
     /// say.
     pub enclave_override: Option<String>,
@@ -247,6 +252,11 @@ impl Config {
             .map(|given| one_or_zero(&given))
             .transpose()?
             .unwrap_or(false);
+        // A line is written whole and at once, which is both that it can ask for.
+        given("RCUTILS_LOGGING_BUFFERED_STREAM")
+            .map(|given| one_or_zero(&given))
+            .transpose()?;
+        config.log_folder = log_folder(|variable| given(variable).map(|g| g.value));
         Ok(config)
     }
 
@@ -488,6 +498,18 @@ fn store_folder(given: impl Fn(&'static str) -> Option<String>) -> Option<PathBu
         })
 }
 
+/// As rcl_logging_interface `logging_dir.c` has it.
+fn log_folder(given: impl Fn(&'static str) -> Option<String>) -> Option<PathBuf> {
+    let folder = given("ROS_LOG_DIR")
+        .map(PathBuf::from)
+        .or_else(|| given("ROS_HOME").map(|home| Path::new(&home).join("log")))
+        .unwrap_or_else(|| "~/.ros/log".into());
+    match folder.strip_prefix("~") {
+        Ok(below) => given("HOME").map(|home| Path::new(&home).join(below)),
+        Err(_) => Some(folder),
+    }
+}
+
 fn fragment_bytes(given: &Given) -> Result<u16, ConfigError> {
     bytes_within(given, FRAGMENT_BYTES).map(|bytes| bytes as u16)
 }
@@ -583,6 +605,8 @@ mod tests {
             ("RCUTILS_CONSOLE_OUTPUT_FORMAT", "{message}"),
             ("RCUTILS_COLORIZED_OUTPUT", "0"),
             ("RCUTILS_LOGGING_USE_STDOUT", "1"),
+            ("RCUTILS_LOGGING_BUFFERED_STREAM", "1"),
+            ("ROS_LOG_DIR", "/data/log"),
         ])
         .unwrap();
         assert_eq!(config.domain_id, 42);
@@ -606,6 +630,7 @@ mod tests {
         assert_eq!(config.console_format.as_deref(), Some("{message}"));
         assert_eq!(config.console_colours, Some(false));
         assert!(config.console_to_stdout);
+        assert_eq!(config.log_folder, Some("/data/log".into()));
         assert_eq!(config.warnings, []);
     }
 
@@ -628,6 +653,24 @@ mod tests {
         assert_eq!(folder(&variables), Some("/ros/store".into()));
         variables.push(("PTEROS_STORE_DIR", "mine"));
         assert_eq!(folder(&variables), Some("mine".into()));
+        assert_eq!(folder(&[]), None);
+    }
+
+    #[test]
+    fn log_files_lie_where_ros_2_puts_them() {
+        let folder = |variables: &[(&str, &str)]| config(variables).unwrap().log_folder;
+        let home = ("HOME", "/h");
+        assert_eq!(folder(&[home]), Some("/h/.ros/log".into()));
+        assert_eq!(
+            folder(&[home, ("ROS_HOME", "/ros")]),
+            Some("/ros/log".into())
+        );
+        let both = [home, ("ROS_HOME", "/ros"), ("ROS_LOG_DIR", "~/mine")];
+        assert_eq!(folder(&both), Some("/h/mine".into()));
+        assert_eq!(
+            folder(&[("ROS_LOG_DIR", "/var/log")]),
+            Some("/var/log".into())
+        );
         assert_eq!(folder(&[]), None);
     }
 

@@ -216,11 +216,15 @@ fn many_wildcards_cost_no_more_than_the_product_of_lengths() {
 }
 
 #[test]
-fn what_nothing_acts_upon_is_named() {
-    let words = "--ros-args -p a:=1 --params-file f --enable-rosout-logs --enable-external-lib-logs \
-                 --log-level debug -e /arm -r a:=b";
-    let (arguments, _) = Arguments::parse(words.split_whitespace()).unwrap();
-    assert_eq!(arguments.without_effect(), ["--enable-external-lib-logs"]);
+fn log_files_are_named_not_placed() {
+    let given = |name: &str| parse(&format!("--ros-args --log-file-name {name}"));
+    let (arguments, _) = given("arm").unwrap();
+    assert_eq!(arguments.log.file_name.as_deref(), Some("arm"));
+    let error = given("/tmp/arm").unwrap_err().to_string();
+    assert!(
+        error.contains("--log-file-name \"/tmp/arm\": no beginning of a file's name"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -1,11 +1,14 @@
-//! Loggers of nodes: lines on the console and messages on `/rosout`.
+//! Loggers of nodes: lines on the console and in files, and messages on `/rosout`.
 //!
 //! [`Node::logger`] and the macros [`info!`](crate::info), `debug!`, `warn!`, `error!`
 //! and `fatal!`, each also as `…_once!`, `…_skip_first!` and `…_throttle!`. What a logger
 //! does not say costs two atomic loads. What Pteros itself reports goes to `tracing`
 //! ([`crate::log`]), not here.
 
+mod file;
+mod file_options;
 mod format;
+mod json;
 mod levels;
 mod macros;
 mod rosout;
@@ -13,15 +16,20 @@ mod services;
 
 use std::fmt;
 use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+pub use file_options::{LogFileError, LogFileFormat, LogFileOptions};
 pub(crate) use services::LoggerServices;
 
+use file::LogFile;
 use format::Format;
 use levels::Levels;
 use rosout::Rosout;
+
+use pteros_rmw::env::Env;
 
 use crate::clock::Time;
 use crate::log::{LogSettings, Severity};
@@ -48,28 +56,92 @@ pub(crate) struct ConsoleSettings {
 
 /// What the loggers of a context share.
 pub(crate) struct LogHub {
+    env: Arc<dyn Env>,
     levels: Levels,
     format: Format,
     console: bool,
     colours: bool,
     to_stdout: bool,
+    file: Option<LogFile>,
     rosout: Option<Rosout>,
 }
 
 impl LogHub {
-    pub(crate) fn new(settings: &LogSettings, console: &ConsoleSettings) -> Arc<Self> {
+    /// `folder` is where log files lie unless somebody says otherwise.
+    pub(crate) fn new(
+        env: Arc<dyn Env>,
+        settings: &LogSettings,
+        console: &ConsoleSettings,
+        files: &LogFileOptions,
+        folder: Option<PathBuf>,
+    ) -> Result<Arc<Self>, LogFileError> {
+        let files = files.settle(settings.config_file.as_deref(), folder)?;
+        let file = match settings.external {
+            Some(false) => None,
+            _ => LogFile::new(files, settings.file_name.as_deref()),
+        };
+        if settings.external == Some(true) && file.is_none() {
+            tracing::warn!(
+                "--enable-external-lib-logs: there is no folder for log files; set ROS_LOG_DIR, or the context's `log_files`"
+            );
+        }
         let is_terminal = match console.to_stdout {
             true => std::io::stdout().is_terminal(),
             false => std::io::stderr().is_terminal(),
         };
-        Arc::new(Self {
+        Ok(Arc::new(Self {
+            env,
             levels: Levels::new(settings),
             format: Format::parse(console.format.as_deref().unwrap_or(format::DEFAULT)),
             console: settings.console != Some(false),
             colours: console.colours.unwrap_or(is_terminal),
             to_stdout: console.to_stdout,
+            file,
             rosout: (settings.rosout != Some(false)).then(Rosout::default),
-        })
+        }))
+    }
+
+    /// Says it everywhere; on `/rosout` as long as its node is there.
+    fn say(&self, record: &Record<'_>, node: Option<&NodeCore>) {
+        self.say_without_file(record, node);
+        let Some(file) = &self.file else {
+            return;
+        };
+        let line = |record: &Record<'_>| {
+            let mut line = match file.format() {
+                LogFileFormat::Text => self.format.line(record),
+                LogFileFormat::Json => json::line(record),
+            };
+            line.push('\n');
+            line
+        };
+        let lost = |count: u64| {
+            let message = format!(
+                "{count} messages before this are not in this file: they could not be written"
+            );
+            line(&Record {
+                severity: Severity::Warn,
+                message: &message,
+                ..*record
+            })
+        };
+        if let Some(failure) = file.write(&line(record), &*self.env, lost) {
+            let told = Record {
+                severity: Severity::Error,
+                message: &failure,
+                ..*record
+            };
+            self.say_without_file(&told, node);
+        }
+    }
+
+    fn say_without_file(&self, record: &Record<'_>, node: Option<&NodeCore>) {
+        if self.console {
+            self.print(record);
+        }
+        if let (Some(rosout), Some(node)) = (&self.rosout, node) {
+            rosout.publish(node, record);
+        }
     }
 
     fn print(&self, record: &Record<'_>) {
@@ -181,33 +253,26 @@ impl Logger {
             None => message.to_string().into(),
         };
         let node = self.core.node.upgrade();
+        let hub = &self.core.hub;
         let record = Record {
             severity,
-            time: node
-                .as_ref()
-                .map_or_else(Time::default, |node| node.time.now()),
+            time: node.as_ref().map_or_else(
+                || Time::from_nanos(hub.env.wall().as_nanos()),
+                |node| node.time.now(),
+            ),
             name: &self.core.name,
             message: &text,
             file: at.file,
             function: at.function,
             line: at.line,
         };
-        let hub = &self.core.hub;
-        if hub.console {
-            hub.print(&record);
-        }
-        if let (Some(rosout), Some(node)) = (&hub.rosout, node) {
-            rosout.publish(&node, &record);
-        }
+        hub.say(&record, node.as_deref());
     }
 
     /// Whether a throttled place may speak again; notes that it does.
     #[doc(hidden)]
     pub fn may_speak(&self, last: &AtomicU64, pause: Duration) -> bool {
-        let Some(node) = self.core.node.upgrade() else {
-            return false;
-        };
-        let now = node.core().env.now().as_nanos();
+        let now = self.core.hub.env.now().as_nanos();
         let spoke = last.load(Ordering::Relaxed);
         let pause = u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX);
         if spoke != 0 && now.saturating_sub(spoke) < pause {

@@ -1,0 +1,289 @@
+//! Where log files lie, how long they get and what they look like; and the file of
+//! `--log-config-file`, which says so in YAML.
+//!
+//! ```yaml
+//! format: json        # or text
+//! folder: /var/log/robot
+//! file_bytes_max: 16M
+//! files_max: 8
+//! ```
+//!
+//! What that file says is up to the backend in ROS 2, whose usual one takes none.
+
+use std::path::{Path, PathBuf};
+
+use pteros_msg::yaml::{Content, Node, Place};
+use thiserror::Error;
+
+/// How log files are written. Fields that are not set have what the file of
+/// `--log-config-file` says, else what stands here.
+///
+/// ```
+/// use pteros::ContextOptions;
+/// use pteros::log::{LogFileFormat, LogFileOptions};
+///
+/// let options = ContextOptions {
+///     log_files: LogFileOptions {
+///         folder: Some("/var/log/robot".into()),
+///         format: Some(LogFileFormat::Json),
+///         ..LogFileOptions::default()
+///     },
+///     ..ContextOptions::default()
+/// };
+/// # assert!(options.log_files.files_max.is_none());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogFileOptions {
+    /// The folder, made with the first message. Unset: ROS_LOG_DIR, else `log` in
+    /// ROS_HOME, else `~/.ros/log`, where the context reads the environment; where
+    /// it does not there are no files.
+    pub folder: Option<PathBuf>,
+    /// What a line is. Text unless set.
+    pub format: Option<LogFileFormat>,
+    /// The bytes after which a file is closed and the next begun; at least 4 KiB,
+    /// 64 MiB unless set.
+    pub file_bytes_max: Option<u64>,
+    /// The files that a context keeps, the one it writes included; beyond it the
+    /// oldest is deleted. 1 to 100, 4 unless set.
+    pub files_max: Option<u32>,
+}
+
+/// What a line of a log file is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogFileFormat {
+    /// The console's line, without colours (RCUTILS_CONSOLE_OUTPUT_FORMAT).
+    #[default]
+    Text,
+    /// A JSON object with the fields of `rcl_interfaces/msg/Log` and `severity`, the
+    /// level's word.
+    Json,
+}
+
+/// Log files cannot be as somebody wants them.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LogFileError {
+    /// The file of `--log-config-file` cannot be read.
+    #[error(
+        "--log-config-file {file:?} cannot be read: {reason}; name a file that exists, or leave the flag out"
+    )]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// The system's word.
+        reason: String,
+    },
+    /// Something in it is wrong.
+    #[error("--log-config-file {file:?}, line {line}: {what}; {way_out}")]
+    Wrong {
+        /// The file.
+        file: PathBuf,
+        /// Its line, from 1.
+        line: u32,
+        /// What is wrong.
+        what: String,
+        /// What to write instead.
+        way_out: &'static str,
+    },
+    /// A field of [`LogFileOptions`] is out of its range.
+    #[error("log files: {field} is {value}; use {range}")]
+    OutOfRange {
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        value: u64,
+        /// What it may be.
+        range: &'static str,
+    },
+}
+
+/// Two files of 64 MiB hold a million lines, and four bound what a process can do to
+/// the flash of a robot.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+const FILES_MAX: u32 = 4;
+const FILE_BYTES: std::ops::RangeInclusive<u64> = 4_096..=1 << 40;
+const FILES: std::ops::RangeInclusive<u32> = 1..=100;
+
+/// All of them settled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Settled {
+    pub(super) folder: Option<PathBuf>,
+    pub(super) format: LogFileFormat,
+    pub(super) file_bytes_max: u64,
+    pub(super) files_max: u32,
+}
+
+impl LogFileOptions {
+    /// These, then what the file says, then the defaults.
+    pub(super) fn settle(
+        &self,
+        file: Option<&Path>,
+        folder: Option<PathBuf>,
+    ) -> Result<Settled, LogFileError> {
+        let said = file.map(Self::read).transpose()?.unwrap_or_default();
+        let bytes = self.file_bytes_max.or(said.file_bytes_max);
+        let files = self.files_max.or(said.files_max);
+        let settled = Settled {
+            folder: self.folder.clone().or(said.folder).or(folder),
+            format: self.format.or(said.format).unwrap_or_default(),
+            file_bytes_max: bytes.unwrap_or(FILE_BYTES_MAX),
+            files_max: files.unwrap_or(FILES_MAX),
+        };
+        let out_of_range = |field, value, range| LogFileError::OutOfRange {
+            field,
+            value,
+            range,
+        };
+        if !FILE_BYTES.contains(&settled.file_bytes_max) {
+            let bytes = settled.file_bytes_max;
+            return Err(out_of_range("file_bytes_max", bytes, BYTES_RANGE));
+        }
+        if !FILES.contains(&settled.files_max) {
+            let files = u64::from(settled.files_max);
+            return Err(out_of_range("files_max", files, FILES_RANGE));
+        }
+        Ok(settled)
+    }
+
+    /// Reads the file of `--log-config-file`. Blocks for the disk.
+    fn read(path: &Path) -> Result<Self, LogFileError> {
+        let text = std::fs::read_to_string(path).map_err(|error| LogFileError::Unreadable {
+            file: path.into(),
+            reason: error.to_string(),
+        })?;
+        Self::parse(path, &text)
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Self, LogFileError> {
+        let wrong = |place: Place, what: String, way_out| LogFileError::Wrong {
+            file: path.into(),
+            line: place.line,
+            what,
+            way_out,
+        };
+        let root = Node::read(text)
+            .map_err(|error| wrong(error.place, error.message, "write lines of KEY: VALUE"))?;
+        let mut options = Self::default();
+        let entries = match &root.content {
+            _ if root.is_null() => return Ok(options),
+            Content::Mapping(entries) => entries,
+            _ => {
+                let what = format!("{} where keys should be", root.found_text());
+                return Err(wrong(root.place, what, KEYS));
+            }
+        };
+        for entry in entries {
+            let value = match &entry.value.content {
+                Content::Scalar { text, .. } => text.as_str(),
+                _ => {
+                    let what = format!("{} is {}", entry.key, entry.value.found_text());
+                    return Err(wrong(entry.value.place, what, KEYS));
+                }
+            };
+            let refuse = |way_out| {
+                let what = format!("{} is {value:?}", entry.key);
+                wrong(entry.value.place, what, way_out)
+            };
+            match entry.key.as_str() {
+                "folder" if value.is_empty() => return Err(refuse("name a folder")),
+                "folder" => options.folder = Some(value.into()),
+                "format" => {
+                    options.format = Some(match value {
+                        "text" => LogFileFormat::Text,
+                        "json" => LogFileFormat::Json,
+                        _ => return Err(refuse("write text or json")),
+                    });
+                }
+                "file_bytes_max" => {
+                    let bytes = bytes(value).filter(|bytes| FILE_BYTES.contains(bytes));
+                    options.file_bytes_max = Some(bytes.ok_or_else(|| refuse(BYTES_RANGE))?);
+                }
+                "files_max" => {
+                    let files = value.parse().ok().filter(|files| FILES.contains(files));
+                    options.files_max = Some(files.ok_or_else(|| refuse(FILES_RANGE))?);
+                }
+                key => {
+                    let what = format!("{key:?} is no key of log files");
+                    return Err(wrong(entry.place, what, KEYS));
+                }
+            }
+        }
+        Ok(options)
+    }
+}
+
+const KEYS: &str = "write format, folder, file_bytes_max or files_max, each with a value";
+const BYTES_RANGE: &str =
+    "a number of bytes from 4096 to 1024 G, with k, M or G for powers of 1024";
+const FILES_RANGE: &str = "a number from 1 to 100";
+
+fn bytes(text: &str) -> Option<u64> {
+    let (number, factor) = match text.as_bytes().last()? {
+        b'k' | b'K' => (text.get(..text.len() - 1)?, 1 << 10),
+        b'M' => (text.get(..text.len() - 1)?, 1 << 20),
+        b'G' => (text.get(..text.len() - 1)?, 1 << 30),
+        _ => (text, 1),
+    };
+    number.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<LogFileOptions, LogFileError> {
+        LogFileOptions::parse(Path::new("log.yaml"), text)
+    }
+
+    #[test]
+    fn the_program_goes_before_the_file_and_the_file_before_the_environment() {
+        let text = "format: json\nfolder: /var/log/robot\nfile_bytes_max: 16k\nfiles_max: 2\n";
+        let said = parse(text).unwrap();
+        assert_eq!(said.format, Some(LogFileFormat::Json));
+        assert_eq!(said.file_bytes_max, Some(16 << 10));
+        let settled = said.settle(None, Some("/ros/log".into())).unwrap();
+        assert_eq!(settled.folder, Some("/var/log/robot".into()));
+        assert_eq!(settled.files_max, 2);
+        let settled = LogFileOptions::default().settle(None, Some("/ros/log".into()));
+        assert_eq!(settled.unwrap().folder, Some("/ros/log".into()));
+        assert_eq!(parse("# nothing\n").unwrap(), LogFileOptions::default());
+    }
+
+    #[test]
+    fn what_is_wrong_in_the_file_is_named_with_its_line() {
+        for (text, line, part) in [
+            (
+                "format: json\nlevel: 3\n",
+                2,
+                "\"level\" is no key of log files",
+            ),
+            ("format: xml", 1, "format is \"xml\"; write text or json"),
+            (
+                "\n\nfile_bytes_max: 1",
+                3,
+                "file_bytes_max is \"1\"; a number of bytes",
+            ),
+            (
+                "files_max: many",
+                1,
+                "files_max is \"many\"; a number from 1 to 100",
+            ),
+            ("- a\n", 1, "where keys should be"),
+            ("folder: [a]", 1, "folder is"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            let begin = format!("--log-config-file \"log.yaml\", line {line}: ");
+            assert!(error.starts_with(&begin) && error.contains(part), "{error}");
+        }
+        let few = LogFileOptions {
+            files_max: Some(0),
+            ..LogFileOptions::default()
+        };
+        let error = few.settle(None, None).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "log files: files_max is 0; use a number from 1 to 100"
+        );
+        let missing = LogFileOptions::default().settle(Some(Path::new("/no/such")), None);
+        assert!(missing.unwrap_err().to_string().contains("cannot be read"));
+    }
+}
