@@ -20,11 +20,21 @@ fn versions() -> [(QosProfile, u8); 3] {
     ]
 }
 
+/// A name of its own, so that nobody matches those of the round before, whose end
+/// the other side may not have heard of yet.
+fn topic_of(round: usize) -> String {
+    format!("round{round}")
+}
+
 pub fn samples_are_written_as_the_profile_says(stage: &Stage) {
-    for (qos, header) in versions() {
-        let publisher = stage.publisher(&qos);
-        let subscription = stage.subscription(&QosProfile::default());
-        let raw = raw(stage, "topic", Text::TYPE_NAME);
+    for (round, (qos, header)) in versions().into_iter().enumerate() {
+        let topic = topic_of(round);
+        let publisher = stage.publishing.create_publisher(&topic, &qos).unwrap();
+        let subscription = stage
+            .subscribing
+            .create_polled_subscription::<Text>(&topic, 10)
+            .unwrap();
+        let raw = raw(stage, &topic, Text::TYPE_NAME);
         assert!(publisher.wait_for_matched(2, PATIENCE));
         assert!(subscription.wait_for_matched(1, PATIENCE) && raw.wait_for_matched(1, PATIENCE));
         publisher.publish(&text(1)).unwrap();
@@ -42,10 +52,9 @@ pub fn appendable_types_are_delimited(stage: &Stage) {
         x: 3,
         ..ShapeType::default()
     };
-    for (qos, header) in versions() {
+    for (round, (qos, header)) in versions().into_iter().enumerate() {
         let header = if header == 7 { 9 } else { header };
-        // A name of its own, so that nobody matches those of the round before.
-        let topic = format!("shape{header}");
+        let topic = topic_of(round);
         let typed = stage.publishing.create_publisher(&topic, &qos).unwrap();
         let untyped = stage.publishing.create_dynamic_publisher(&topic, &ty, &qos);
         let untyped = untyped.unwrap();
