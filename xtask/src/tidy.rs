@@ -92,7 +92,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     // For the tests of the box.
     ("misbehaving", &["pteros", "pteros-dylib"]),
-    ("pteros-cli", &["pteros", "pteros-component"]),
+    // net for what the doctor asks of the network alone.
+    ("pteros-cli", &["pteros", "pteros-component", "pteros-net"]),
     ("pteros-sim", &["pteros-msg", "pteros-rtps", "pteros-rmw"]),
     (
         "pteros-fuzz",

@@ -4,6 +4,7 @@ use crate::action::ActionVerb;
 use crate::completion::Completion;
 use crate::component::ComponentVerb;
 use crate::demo::Demo;
+use crate::doctor::Doctor;
 use crate::interface::InterfaceVerb;
 use crate::lifecycle::LifecycleVerb;
 use crate::node::NodeVerb;
@@ -99,6 +100,9 @@ pub enum Noun {
     /// Look at and remove what transient and persistent publishers have stored
     #[command(subcommand, arg_required_else_help = true)]
     Store(StoreVerb),
+    /// Look for what keeps nodes from talking, and say what mends it
+    #[command(visible_alias = "wtf")]
+    Doctor(Doctor),
     /// Print a completion script for a shell
     Completion(Completion),
 }
@@ -117,6 +121,7 @@ impl Noun {
             Self::Component(verb) => verb.run(shared),
             Self::Interface(verb) => verb.run(shared),
             Self::Store(verb) => verb.run(shared),
+            Self::Doctor(verb) => verb.run(shared),
             Self::Completion(verb) => verb.run(shared),
         }
     }

@@ -18,6 +18,7 @@ mod component;
 mod console;
 mod dds_flags;
 mod demo;
+mod doctor;
 mod interface;
 mod lifecycle;
 mod log_line;

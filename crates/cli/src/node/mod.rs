@@ -1,7 +1,7 @@
 //! `pteros node`: list nodes and show what they offer.
 
 mod info;
-mod list;
+pub mod list;
 
 pub use list::node_names;
 

@@ -6,7 +6,7 @@ mod echo;
 mod find;
 mod hz;
 mod info;
-mod known;
+pub mod known;
 mod list;
 mod listening;
 mod mismatch;

@@ -1,0 +1,105 @@
+//! `pteros doctor`, on this host.
+
+mod support;
+
+use pteros::prelude::*;
+use support::Domain;
+
+fn texts(found: &serde_json::Value, result: &str) -> Vec<String> {
+    let list = found["findings"].as_array().unwrap().iter();
+    list.filter(|finding| finding["result"] == result)
+        .map(|finding| format!("{} / {}", finding["text"], finding["fix"]))
+        .collect()
+}
+
+#[test]
+fn every_area_is_looked_at_and_nothing_fails_on_a_host_where_the_tests_run() {
+    let domain = Domain::new();
+    let found = domain.run("doctor --json").json();
+    assert_eq!(found["errors"], 0, "{found:#}");
+    let list = found["findings"].as_array().unwrap();
+    for area in [
+        "environment",
+        "network",
+        "shared memory",
+        "graph",
+        "permissions",
+        "time",
+    ] {
+        assert!(list.iter().any(|f| f["area"] == area), "{area} {found:#}");
+    }
+    let text = domain.run("doctor").ok();
+    assert!(text.contains("\nnetwork\n  ok      "), "{text}");
+}
+
+#[test]
+fn slips_and_values_that_mean_nothing_are_named_with_what_mends_them() {
+    let domain = Domain::new();
+    let mut command = domain.command(["doctor", "--json", "--include-warnings"]);
+    command
+        .env("ROS_DOMIAN_ID", "7")
+        .env("CYCLONEDDS_URI", "file:///a.xml");
+    let answer = support::finish(command);
+    assert_eq!(answer.code, Some(1), "{}", answer.out);
+    let found: serde_json::Value = serde_json::from_str(&answer.out).unwrap();
+    let warnings = texts(&found, "warning");
+    assert!(
+        warnings
+            .iter()
+            .any(|text| text.contains("is ROS_DOMAIN_ID meant?")),
+        "{warnings:?}"
+    );
+    let notes = texts(&found, "note");
+    assert!(
+        notes
+            .iter()
+            .any(|text| text.contains("CYCLONEDDS_URI has no effect"))
+    );
+    let mut command = domain.command(["doctor", "--json"]);
+    command.env("PTEROS_SPIN_US", "soon");
+    let answer = support::finish(command);
+    assert_eq!(answer.code, Some(1), "{}", answer.out);
+    let found: serde_json::Value = serde_json::from_str(&answer.out).unwrap();
+    let errors = texts(&found, "error");
+    assert!(errors[0].contains("PTEROS_SPIN_US"), "{errors:?}");
+}
+
+#[test]
+fn twins_and_endpoints_that_do_not_match_are_found() {
+    use pteros::interfaces::std_msgs::msg::String as Text;
+    let domain = Domain::new();
+    let context = Context::with_options(ContextOptions::local(domain.id())).unwrap();
+    let one = context.node("arm").unwrap();
+    let _two = context.node("arm").unwrap();
+    let _publisher = one
+        .create_publisher::<Text>("/words", QosProfile::sensor_data())
+        .unwrap();
+    let _subscription = one
+        .create_polled_subscription::<Text>("/words", QosProfile::default())
+        .unwrap();
+    let has_both = |text: &str| {
+        text.contains("2 nodes are called /arm")
+            && text.contains("topic /words: RELIABILITY")
+            && text.contains("pteros topic why /words")
+    };
+    let answer = domain.run_until("doctor --report-failed", |answer| has_both(&answer.out));
+    assert!(has_both(&answer.out), "{}", answer.out);
+    let report = domain.run_until("doctor --report --json", |answer| {
+        answer.out.contains("/words")
+    });
+    let report = report.json();
+    let mut topics = report["topics"].as_array().unwrap().iter();
+    let words = topics.find(|topic| topic["name"] == "/words").unwrap();
+    assert_eq!(words["publishers"], 1, "{report:#}");
+    assert!(report["platform"]["kernel"].is_string(), "{report:#}");
+}
+
+#[test]
+fn two_that_greet_hear_each_other() {
+    let domain = Domain::new();
+    let other = domain.start("doctor hello");
+    let heard = |answer: &support::Answer| answer.out.contains("\"topic\":{\"");
+    let answer = domain.run_until("doctor hello --once --json", heard);
+    assert!(heard(&answer), "{}", answer.out);
+    drop(other);
+}
