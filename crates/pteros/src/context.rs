@@ -27,6 +27,7 @@ use crate::log::LogFileOptions;
 use crate::logger::{ConsoleSettings, LogHub};
 use crate::node::{Node, NodeOptions};
 use crate::parameter::ParameterFile;
+use crate::type_description::TypesInUse;
 
 /// How a context is set up. Every unset field takes its value from the
 /// environment if `use_environment` is true, else its default.
@@ -166,6 +167,8 @@ pub(crate) struct Inner {
     /// What those say about parameters.
     pub(crate) parameters: ParameterFile,
     pub(crate) sim_time: Arc<SimTime>,
+    /// The types of its endpoints.
+    pub(crate) types: Arc<TypesInUse>,
     /// What its nodes' loggers share.
     pub(crate) log: Arc<LogHub>,
     pub(crate) use_sim_time: bool,
@@ -233,6 +236,7 @@ impl Context {
                 arguments: options.arguments,
                 parameters,
                 sim_time: Arc::default(),
+                types: Arc::default(),
                 log,
                 use_sim_time: options.use_sim_time,
             }),

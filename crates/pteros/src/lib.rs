@@ -57,6 +57,7 @@ mod subscription;
 mod subscription_group;
 mod task;
 mod timer;
+mod type_description;
 mod unique_name;
 mod view;
 mod wait_set;

@@ -43,6 +43,7 @@ use crate::subscription::{
 };
 use crate::task::{Lanes, Spawned, Watch};
 use crate::timer::{Timer, TimerCore, TimerOptions};
+use crate::type_description::{Described, TypeDescriptionService, TypesInUse};
 use crate::unique_name::{Rival, refuse_twin};
 
 /// How a node is set up. By default it has no name yet, is in the root namespace
@@ -57,6 +58,7 @@ pub struct NodeOptions {
     unique_within: Option<Duration>,
     pub(crate) parameters: NodeParameterOptions,
     pub(crate) logger_services: bool,
+    pub(crate) type_description_service: bool,
 }
 
 /// Spawned futures of one node, unless told otherwise: far more than a node
@@ -75,6 +77,7 @@ impl NodeOptions {
             unique_within: None,
             parameters: NodeParameterOptions::default(),
             logger_services: false,
+            type_description_service: false,
         }
     }
 
@@ -134,6 +137,7 @@ pub struct Node {
     /// Not of the core, which endpoints keep.
     _parameter_services: Arc<ParameterServices>,
     _logger_services: Option<Arc<LoggerServices>>,
+    _type_descriptions: Option<Arc<TypeDescriptionService>>,
 }
 
 /// Something that works in a node's executor.
@@ -360,6 +364,7 @@ impl Node {
             }),
             _parameter_services: Arc::default(),
             _logger_services: None,
+            _type_descriptions: None,
         };
         refuse(node.name(), node.namespace(), Rival::Elder)?;
         node.core.declare_sim_time(context.inner.use_sim_time)?;
@@ -367,6 +372,10 @@ impl Node {
         node._parameter_services = Arc::new(services);
         if options.logger_services {
             node._logger_services = Some(Arc::new(LoggerServices::start(&node)?));
+        }
+        let describes = options.type_description_service;
+        if node.core.declare_type_descriptions(describes)? {
+            node._type_descriptions = Some(TypeDescriptionService::start(&node)?);
         }
         node.core.parameters.declare_overrides()?;
         Ok(node)
@@ -486,6 +495,7 @@ impl Node {
             let store = &self.core.parameters;
             overrides.apply(store, (&topic, "publisher"), &mut options.qos)?;
         }
+        ty.note_in(&self.context().inner.types);
         let mut spec = spec(&topic, ty, &options.qos, |qos| qos.to_endpoint())?;
         spec.group = options.group;
         let runtime = self.core.core();
@@ -656,6 +666,7 @@ impl Node {
         let qos = options
             .qos
             .for_publishers(publishers.iter().map(|publisher| &*publisher.data.qos));
+        ty.note_in(&self.context().inner.types);
         let mut spec = spec(&topic, ty, &qos, |qos| qos.to_reader())?;
         spec.content_filter = options.content_filter;
         spec.subscription_group = options.group.as_ref().map(|group| group.group.clone());
@@ -832,6 +843,11 @@ impl<'a> TypeFacts<'a> {
             keying: ty.key_reader().map_or(Keying::Keyless, Keying::Keyed),
             message_type: MessageType::Dynamic(ty.clone()),
         }
+    }
+
+    /// Lets the context describe it to whoever asks.
+    pub(crate) fn note_in(&self, types: &TypesInUse) {
+        types.note(self.hash, || Described::Message(self.message_type.clone()));
     }
 }
 

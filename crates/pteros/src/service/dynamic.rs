@@ -239,6 +239,7 @@ fn dynamic_types(ty: &DynamicServiceType) -> Types<'_> {
         service: &ty.name,
         request: TypeFacts::of_dynamic(&ty.request),
         response: TypeFacts::of_dynamic(&ty.response),
+        own: None,
     }
 }
 

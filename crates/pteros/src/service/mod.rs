@@ -16,6 +16,8 @@ use client::ClientCore;
 use std::sync::Arc;
 
 use pteros_msg::cdr::Representation;
+use pteros_msg::describe::TypeDescription;
+use pteros_msg::hash::TypeHash;
 use pteros_msg::message::{Message, Service as ServiceType};
 use pteros_rmw::names::{NameKind, dds_reply_topic, dds_request_topic};
 use pteros_rmw::service::ServiceSpec;
@@ -28,6 +30,7 @@ use crate::payload::Payload;
 use crate::payload_memory::PayloadMemory;
 use crate::publisher::Shared;
 use crate::qos::QosProfile;
+use crate::type_description::{Described, of_service};
 
 /// Requests and replies that may wait for someone to look at them. ROS 2's
 /// preset says 10, which loses calls when more clients ask at once; depths
@@ -88,6 +91,12 @@ impl Node {
         options: &ServiceOptions,
     ) -> Result<(String, ServiceSpec), CreateError> {
         let name = self.core().resolve_as(NameKind::Service, service)?;
+        let known = &self.context().inner.types;
+        types.request.note_in(known);
+        types.response.note_in(known);
+        if let Some((hash, describe)) = types.own {
+            known.note(Some(hash), || Described::Service(describe));
+        }
         let qos = &options.qos;
         let avoid = qos.avoid_ros_namespace_conventions;
         let mut requests = spec(&name, types.request, qos, |qos| qos.to_endpoint())?;
@@ -104,6 +113,8 @@ struct Types<'a> {
     service: &'a str,
     request: TypeFacts<'a>,
     response: TypeFacts<'a>,
+    /// The service's own, where it is known.
+    own: Option<(TypeHash, fn() -> TypeDescription)>,
 }
 
 impl Types<'static> {
@@ -112,6 +123,7 @@ impl Types<'static> {
             service: S::TYPE_NAME,
             request: TypeFacts::of::<S::Request>(),
             response: TypeFacts::of::<S::Response>(),
+            own: Some((S::TYPE_HASH, of_service::<S>)),
         }
     }
 }

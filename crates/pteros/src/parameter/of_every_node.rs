@@ -1,4 +1,4 @@
-//! `use_sim_time`, a parameter of every node.
+//! Parameters of every node: `use_sim_time` and `start_type_description_service`.
 
 use std::sync::{Arc, Weak};
 
@@ -33,5 +33,19 @@ impl NodeCore {
         let switch: Arc<dyn Follow> = Arc::new(Switch(Arc::downgrade(&self.time)));
         self.parameters.declare(declaration, |_| Some(switch))?;
         Ok(())
+    }
+
+    /// Declares `start_type_description_service`; whether it is to be started.
+    pub(crate) fn declare_type_descriptions(&self, default: bool) -> Result<bool, ParameterError> {
+        let words = "Start the ~/get_type_description service for this node.";
+        let declaration = Declaration {
+            name: "start_type_description_service".into(),
+            type_of: ParameterType::Bool,
+            default: ParameterValue::Bool(default),
+            descriptor: ParameterDescriptor::new().description(words).read_only(),
+            ignore_override: false,
+        };
+        let value = self.parameters.declare(declaration, |_| None)?;
+        Ok(value == ParameterValue::Bool(true))
     }
 }

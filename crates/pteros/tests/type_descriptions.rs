@@ -1,0 +1,131 @@
+//! A node says what the types are made of that it uses.
+
+use std::time::Duration;
+
+use pteros::args::Arguments;
+use pteros::interfaces::type_description_interfaces::srv::{
+    GetTypeDescription, GetTypeDescription_Request, GetTypeDescription_Response,
+};
+use pteros::interfaces::{example_interfaces, geometry_msgs, sensor_msgs};
+use pteros::msg::hash::TypeHash;
+use pteros::msg::message::{Message, Service as _};
+use pteros::prelude::*;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn telling(context: &Context, name: &str) -> Node {
+    let options = NodeOptions::new(name).start_type_description_service(true);
+    context.node_with(options).unwrap()
+}
+
+fn ask(node: &Node, asker: &Node, hash: &str) -> GetTypeDescription_Response {
+    let service = format!("{}/get_type_description", node.fully_qualified_name());
+    let client = asker.create_client::<GetTypeDescription>(&service).unwrap();
+    let request = GetTypeDescription_Request {
+        type_name: "any".into(),
+        type_hash: hash.into(),
+        include_type_sources: true,
+    };
+    let mut call = client.call_async(&request).unwrap();
+    let mut answer = None;
+    let answered = node.spin_until(
+        || {
+            answer = call.take().map(Result::unwrap);
+            answer.is_some()
+        },
+        PATIENCE,
+    );
+    assert!(answered, "{service} does not answer");
+    answer.unwrap().into_inner()
+}
+
+#[test]
+fn types_of_endpoints_are_described_and_others_are_not() {
+    let context = Context::with_options(ContextOptions::local(71)).unwrap();
+    let node = telling(&context, "driver");
+    let asker = context.node("asker").unwrap();
+    let _publisher = node
+        .create_publisher::<geometry_msgs::msg::TwistStamped>("cmd", QosProfile::default())
+        .unwrap();
+    let twist = geometry_msgs::msg::TwistStamped::TYPE_HASH.to_string();
+    let told = ask(&node, &asker, &twist);
+    assert!(told.successful, "{}", told.failure_reason);
+    let described = &told.type_description;
+    assert_eq!(
+        described.type_description.type_name,
+        "geometry_msgs/msg/TwistStamped"
+    );
+    let referenced = &described.referenced_type_descriptions;
+    let names: Vec<_> = referenced.iter().map(|ty| ty.type_name.as_str()).collect();
+    let all = [
+        "builtin_interfaces/msg/Time",
+        "geometry_msgs/msg/Twist",
+        "geometry_msgs/msg/Vector3",
+        "std_msgs/msg/Header",
+    ];
+    assert_eq!(names, all);
+    assert_eq!(told.type_sources.len(), 5);
+    assert_eq!(
+        told.type_sources[0].raw_file_contents,
+        "std_msgs/Header header\ngeometry_msgs/Twist twist\n"
+    );
+    let image = sensor_msgs::msg::Image::TYPE_HASH.to_string();
+    let told = ask(&node, &asker, &image);
+    assert!(!told.successful && told.failure_reason.contains(&image));
+    let told = ask(&node, &asker, "RIHS01_12");
+    assert!(
+        told.failure_reason.contains("64 hexadecimal digits"),
+        "{}",
+        told.failure_reason
+    );
+}
+
+#[test]
+fn services_are_described_by_their_own_hash_and_by_those_of_their_parts() {
+    type Add = example_interfaces::srv::AddTwoInts;
+    let context = Context::with_options(ContextOptions::local(72)).unwrap();
+    let node = telling(&context, "adder");
+    let asker = context.node("asker").unwrap();
+    let _service = node
+        .create_service::<Add>("add", |_| {
+            example_interfaces::srv::AddTwoInts_Response::default()
+        })
+        .unwrap();
+    let request = <Add as pteros::msg::message::Service>::Request::TYPE_HASH;
+    for (hash, name) in [
+        (Add::TYPE_HASH, "example_interfaces/srv/AddTwoInts"),
+        (request, "example_interfaces/srv/AddTwoInts_Request"),
+    ] as [(TypeHash, &str); 2]
+    {
+        let told = ask(&node, &asker, &hash.to_string());
+        assert!(told.successful, "{}", told.failure_reason);
+        assert_eq!(told.type_description.type_description.type_name, name);
+    }
+}
+
+#[test]
+fn the_program_starts_the_service_and_a_parameter_goes_before_it() {
+    let words = "--ros-args -p quiet:start_type_description_service:=false -p asked:start_type_description_service:=true";
+    let (arguments, _) = Arguments::parse(words.split_whitespace()).unwrap();
+    let context = Context::with_options(ContextOptions {
+        arguments,
+        ..ContextOptions::local(73)
+    })
+    .unwrap();
+    let quiet = telling(&context, "quiet");
+    let loud = telling(&context, "loud");
+    let asked = context.node("asked").unwrap();
+    let plain = context.node("plain").unwrap();
+    let services = context.graph().services();
+    let serving: Vec<_> = [&quiet, &loud, &asked, &plain]
+        .into_iter()
+        .filter(|node| {
+            let name = format!("{}/get_type_description", node.fully_qualified_name());
+            services.iter().any(|service| service.name == name)
+        })
+        .map(Node::name)
+        .collect();
+    assert_eq!(serving, ["loud", "asked"]);
+    let value = loud.parameter("start_type_description_service").unwrap();
+    assert_eq!(value, true.into());
+}
