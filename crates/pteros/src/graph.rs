@@ -205,12 +205,11 @@ impl Graph {
 
     fn grouped(&self, select: impl Fn(&str) -> Option<String>) -> Vec<TopicInfo> {
         let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for endpoint in self.raw().endpoints() {
-            if let Some(name) = select(&endpoint.data.topic) {
-                let ty = type_of(&endpoint.data);
-                found.entry(name).or_default().insert(ty);
+        self.raw().each_topic(|dds, ty| {
+            if let Some(name) = select(dds) {
+                found.entry(name).or_default().insert(type_of(ty));
             }
-        }
+        });
         found
             .into_iter()
             .map(|(name, types)| TopicInfo {
@@ -236,10 +235,10 @@ impl Graph {
         let nodes = self.raw().nodes();
         let mut found: Vec<EndpointInfo> = self
             .raw()
-            .endpoints()
+            .endpoints_if(|guid, name| {
+                kind_of(guid) == kind && (name == topic || ros_topic(name) == topic)
+            })
             .into_iter()
-            .filter(|e| kind_of(e.data.guid) == kind)
-            .filter(|e| e.data.topic == topic || ros_topic(&e.data.topic) == topic)
             .map(|e| self.endpoint_info(e, &nodes))
             .collect();
         found.sort_by_key(|e| e.gid);
@@ -259,9 +258,8 @@ impl Graph {
         let own = |guid: &Guid| found.readers.contains(guid) || found.writers.contains(guid);
         let mut list: Vec<_> = self
             .raw()
-            .endpoints()
+            .endpoints_if(|guid, _| own(&guid))
             .into_iter()
-            .filter(|e| own(&e.data.guid))
             .map(|e| {
                 let topic = from_dds_topic(&e.data.topic);
                 (topic, self.endpoint_info(e, &nodes))
@@ -295,7 +293,7 @@ impl Graph {
         EndpointInfo {
             node_name: owner.map(|n| n.name.clone()),
             node_namespace: owner.map(|n| n.namespace.clone()),
-            topic_type: type_of(&data),
+            topic_type: type_of(&data.type_name),
             type_hash: hash.and_then(|text| text.parse().ok()),
             kind: kind_of(data.guid),
             gid: data.guid,
@@ -466,8 +464,8 @@ fn ros_topic(dds: &str) -> String {
     }
 }
 
-fn type_of(data: &EndpointData) -> String {
-    ros_type_name(&data.type_name).unwrap_or_else(|| data.type_name.clone())
+fn type_of(dds: &str) -> String {
+    ros_type_name(dds).unwrap_or_else(|| dds.to_owned())
 }
 
 /// `pkg/srv/Name` of a request's or reply's type.

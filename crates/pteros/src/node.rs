@@ -653,11 +653,8 @@ impl Node {
         }
         let runtime = self.core.core();
         let dds = dds_topic(&topic, options.qos.avoid_ros_namespace_conventions);
-        let known = runtime.graph().endpoints();
-        let publishers: Vec<_> = known
-            .iter()
-            .filter(|e| e.data.guid.entity.is_writer() && e.data.topic == dds)
-            .collect();
+        let known = runtime.graph().endpoints_on(&dds);
+        let publishers: Vec<_> = known.iter().filter(|e| e.data.is_writer()).collect();
         let has_key = publishers.iter().any(|e| e.data.guid.entity.is_keyed());
         if has_key && matches!(ty.keying, Keying::Keyless) {
             // Other stacks match endpoints only if both have a key.

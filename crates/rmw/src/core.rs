@@ -148,7 +148,7 @@ pub struct Core {
     pub(crate) options: CoreOptions,
     pub(crate) participant_index: u32,
     pub(crate) advice: Vec<String>,
-    pub(crate) participant: Mutex<Participant>,
+    pub(crate) participant: Arc<Mutex<Participant>>,
     pub(crate) match_order: Mutex<()>,
     pub(crate) table: RwLock<Table>,
     pub(crate) deadlines: Deadlines,
@@ -228,14 +228,15 @@ impl Core {
         };
         let now = env.now();
         let helper = env.wants_helper().then(Helper::of_process).flatten();
-        let participant = Participant::new(now, config);
+        let participant = Arc::new(Mutex::new(Participant::new(now, config)));
         let core = Arc::new_cyclic(|me| Self {
             env,
             transport: opened.transport,
             prefix,
             participant_index: opened.participant_index,
             advice: opened.advice,
-            participant: Mutex::new(participant),
+            graph: Graph::new(participant.clone(), options.enclave.clone()),
+            participant,
             match_order: Mutex::default(),
             table: RwLock::default(),
             deadlines: Deadlines::new(),
@@ -244,7 +245,6 @@ impl Core {
             followers: Mutex::default(),
             me: me.clone(),
             no_queue: ReadyQueue::new(|| {}),
-            graph: Graph::new(prefix, options.enclave.clone()),
             linking,
             counters: Counters::default(),
             helper,

@@ -17,7 +17,7 @@ use pteros_msg::message::{Message, dds_type_name};
 use pteros_rtps::discovery::data::{EndpointData, ParticipantData};
 use pteros_rtps::fault;
 use pteros_rtps::id::{Guid, GuidPrefix};
-use pteros_rtps::participant::ParticipantEvent;
+use pteros_rtps::participant::{Participant, ParticipantEvent, RemoteEndpoint};
 use pteros_rtps::qos::{Durability, EndpointQos, History, Reliability};
 use pteros_rtps::time::{Duration, Instant};
 
@@ -72,10 +72,12 @@ pub struct GraphEndpoint {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct NodeKey(u64);
 
-/// What is known of the graph. Thread-safe; calls copy what they return.
+/// What is known of the graph. Thread-safe; calls copy what they return. Remote
+/// endpoints are the participant's to know: nothing is kept of them here.
 pub struct Graph {
     own: GuidPrefix,
     enclave: String,
+    participant: Arc<Mutex<Participant>>,
     state: Mutex<State>,
     revision: AtomicU64,
     endpoints: Mutex<Option<(Arc<WriterEndpoint>, Arc<ReaderEndpoint>)>>,
@@ -87,7 +89,6 @@ struct State {
     own_nodes: Vec<(NodeKey, OwnNode)>,
     participants: HashMap<GuidPrefix, Arc<ParticipantData>>,
     nodes: HashMap<GuidPrefix, Vec<OwnNode>>,
-    endpoints: HashMap<Guid, Arc<EndpointData>>,
     own_endpoints: HashMap<Guid, Arc<EndpointData>>,
 }
 
@@ -100,10 +101,12 @@ struct OwnNode {
 }
 
 impl Graph {
-    pub(crate) fn new(own: GuidPrefix, enclave: String) -> Self {
+    pub(crate) fn new(participant: Arc<Mutex<Participant>>, enclave: String) -> Self {
+        let own = participant.lock().prefix();
         Self {
             own,
             enclave,
+            participant,
             state: Mutex::default(),
             revision: AtomicU64::new(1),
             endpoints: Mutex::default(),
@@ -137,23 +140,94 @@ impl Graph {
 
     /// All endpoints but the graph's own, ours first.
     pub fn endpoints(&self) -> Vec<GraphEndpoint> {
-        let state = self.state.lock();
-        let listed = |local: bool| {
-            move |data: &Arc<EndpointData>| GraphEndpoint {
-                data: data.clone(),
-                local,
-            }
-        };
-        let own = state.own_endpoints.values().map(listed(true));
-        let others = state.endpoints.values().map(listed(false));
-        own.chain(others)
-            .filter(|e| e.data.topic != DISCOVERY_TOPIC)
-            .collect()
+        self.endpoints_if(|_, _| true)
     }
 
-    /// One endpoint of another participant.
-    pub fn endpoint(&self, guid: Guid) -> Option<Arc<EndpointData>> {
-        self.state.lock().endpoints.get(&guid).cloned()
+    /// Of all endpoints but the graph's own, ours first, those that are `wanted`,
+    /// which is asked with each one's identity and its topic as it stands on the
+    /// wire. Cheaper than to choose among all of them: what others announced is
+    /// put together only for those.
+    pub fn endpoints_if(&self, wanted: impl Fn(Guid, &str) -> bool) -> Vec<GraphEndpoint> {
+        let wanted = |guid, topic: &str| topic != DISCOVERY_TOPIC && wanted(guid, topic);
+        let mut found: Vec<_> = {
+            let state = self.state.lock();
+            let own = state.own_endpoints.values();
+            own.filter(|data| wanted(data.guid, &data.topic))
+                .map(|data| GraphEndpoint {
+                    data: data.clone(),
+                    local: true,
+                })
+                .collect()
+        };
+        let participant = self.participant.lock();
+        let others = participant.endpoints();
+        found.extend(
+            others
+                .filter(|known| wanted(known.guid(), known.topic()))
+                .map(of_others),
+        );
+        found
+    }
+
+    /// All endpoints on a topic, given as it stands on the wire, ours first.
+    pub fn endpoints_on(&self, topic: &str) -> Vec<GraphEndpoint> {
+        let mut found: Vec<_> = {
+            let state = self.state.lock();
+            let own = state.own_endpoints.values();
+            own.filter(|data| data.topic == topic)
+                .map(|data| GraphEndpoint {
+                    data: data.clone(),
+                    local: true,
+                })
+                .collect()
+        };
+        let participant = self.participant.lock();
+        found.extend(participant.endpoints_on(topic).map(of_others));
+        found
+    }
+
+    /// Whether an endpoint is there, ours or another's.
+    pub fn has_endpoint(&self, guid: Guid) -> bool {
+        self.state.lock().own_endpoints.contains_key(&guid)
+            || self.participant.lock().endpoint(guid).is_some()
+    }
+
+    /// USER_DATA of an endpoint of another participant.
+    pub(crate) fn user_data_of(&self, guid: Guid) -> Option<Vec<u8>> {
+        let participant = self.participant.lock();
+        Some(participant.endpoint(guid)?.user_data())
+    }
+
+    /// Shows the topic and the type of every endpoint but the graph's own, as they
+    /// stand on the wire. Nothing is copied; `see` must not ask the graph.
+    pub fn each_topic(&self, mut see: impl FnMut(&str, &str)) {
+        let mut see = |topic: &str, ty: &str| {
+            if topic != DISCOVERY_TOPIC {
+                see(topic, ty);
+            }
+        };
+        for data in self.state.lock().own_endpoints.values() {
+            see(&data.topic, &data.type_name);
+        }
+        for known in self.participant.lock().endpoints() {
+            see(known.topic(), known.type_name());
+        }
+    }
+
+    /// All writers that belong to a publisher, with it.
+    pub(crate) fn grouped_writers(&self) -> Vec<(Guid, Guid)> {
+        let of = |group: Option<Guid>, guid: Guid| {
+            let group = group.filter(|_| guid.entity.is_writer())?;
+            Some((group, guid))
+        };
+        let state = self.state.lock();
+        let own = state.own_endpoints.values();
+        let mut found: Vec<_> = own.filter_map(|data| of(data.group, data.guid)).collect();
+        drop(state);
+        let participant = self.participant.lock();
+        let others = participant.endpoints();
+        found.extend(others.filter_map(|known| of(known.group(), known.guid())));
+        found
     }
 
     /// The remote participants.
@@ -176,16 +250,11 @@ impl Graph {
             ParticipantEvent::ParticipantLost { prefix, .. } => {
                 state.participants.remove(prefix);
                 state.nodes.remove(prefix);
-                state.endpoints.retain(|guid, _| guid.prefix != *prefix);
             }
-            ParticipantEvent::EndpointDiscovered(data)
-            | ParticipantEvent::EndpointChanged { remote: data, .. } => {
-                state.endpoints.insert(data.guid, data.clone());
-            }
-            ParticipantEvent::EndpointLost(guid) => {
-                state.endpoints.remove(guid);
-            }
-            ParticipantEvent::TypesLearned => {}
+            ParticipantEvent::EndpointDiscovered(_)
+            | ParticipantEvent::EndpointChanged { .. }
+            | ParticipantEvent::EndpointLost(_)
+            | ParticipantEvent::TypesLearned => {}
             _ => return,
         }
         drop(state);
@@ -245,6 +314,13 @@ impl State {
         others
             .any(|other| other.is_named_as(node))
             .then_some("another process")
+    }
+}
+
+fn of_others(known: RemoteEndpoint<'_>) -> GraphEndpoint {
+    GraphEndpoint {
+        data: Arc::new(known.data()),
+        local: false,
     }
 }
 

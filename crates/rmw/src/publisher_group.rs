@@ -257,14 +257,8 @@ impl Core {
     /// endpoints).
     pub(crate) fn known_writers(&self) -> BTreeMap<Guid, [u8; 4]> {
         let mut members = BTreeMap::<Guid, BTreeSet<EntityId>>::new();
-        for endpoint in self.graph().endpoints() {
-            let data = &endpoint.data;
-            if let Some(publisher) = data.group.filter(|_| data.is_writer()) {
-                members
-                    .entry(publisher)
-                    .or_default()
-                    .insert(data.guid.entity);
-            }
+        for (publisher, writer) in self.graph().grouped_writers() {
+            members.entry(publisher).or_default().insert(writer.entity);
         }
         let all = members.into_iter();
         all.map(|(publisher, of_it)| (publisher, digest(&of_it)))

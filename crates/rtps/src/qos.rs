@@ -8,7 +8,7 @@ use crate::time::Duration;
 
 /// All policies of one endpoint. Policies that only one side has (history of a
 /// writer's lifespan, a reader's time filter) are simply ignored on the other.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Hash, Debug)]
 pub struct EndpointQos {
     /// Whether lost samples are repaired.
     pub reliability: Reliability,
@@ -194,7 +194,7 @@ impl Presentation {
 }
 
 /// DURABILITY_SERVICE.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct DurabilityService {
     /// How long a disposed instance is kept.
     pub cleanup_delay: Duration,

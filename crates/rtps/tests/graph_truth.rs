@@ -7,6 +7,7 @@ mod domain;
 
 use domain::{Domain, config};
 use pteros_rtps::id::Guid;
+use pteros_rtps::participant::RemoteEndpoint;
 use pteros_rtps::qos::{EndpointQos, Reliability};
 use pteros_rtps::time::Duration;
 
@@ -115,7 +116,7 @@ impl World {
         for node in &self.places {
             let machine = &self.domain.nodes[*node].machine;
             assert_eq!(machine.participants().count(), 3, "seed {seed} node {node}");
-            let known: Vec<Guid> = machine.endpoints().map(|e| e.guid).collect();
+            let known: Vec<Guid> = machine.endpoints().map(RemoteEndpoint::guid).collect();
             let mut truth: Vec<Guid> = self
                 .endpoints
                 .iter()
@@ -136,7 +137,10 @@ impl World {
     fn true_matches(&self, node: usize) -> Vec<(Guid, Guid)> {
         let described = |owner: usize, guid: Guid| {
             let machine = &self.domain.nodes[owner].machine;
-            machine.endpoint(guid).cloned().expect("our own endpoint")
+            machine
+                .own_endpoint(guid)
+                .cloned()
+                .expect("our own endpoint")
         };
         let mut pairs = Vec::new();
         for (_, local) in self.endpoints.iter().filter(|(owner, _)| *owner == node) {

@@ -64,7 +64,7 @@ fn endpoints_beyond_either_limit_do_not_match_and_those_before_stay() {
     let of = |node: usize| {
         let endpoints = machine.endpoints();
         endpoints
-            .filter(|e| e.guid.prefix == prefix(node, 0))
+            .filter(|e| e.guid().prefix == prefix(node, 0))
             .count()
     };
     assert_eq!((of(1), of(2)), (3, 2));
@@ -89,7 +89,7 @@ fn an_endpoint_with_too_long_a_name_does_not_exist_and_its_participant_does() {
     domain.add_writer(1, &fits, EndpointQos::default());
     domain.run_for(Duration::from_millis(500));
     let machine = &domain.nodes[0].machine;
-    let topics: Vec<_> = machine.endpoints().map(|e| e.topic.clone()).collect();
+    let topics: Vec<_> = machine.endpoints().map(|e| e.topic().to_owned()).collect();
     assert_eq!(topics, [fits]);
     assert_eq!(machine.stats().malformed, 1);
 }

@@ -5,7 +5,9 @@ mod domain;
 
 use domain::{Domain, config, endpoint, prefix};
 use pteros_rtps::id::{EntityId, Guid};
-use pteros_rtps::participant::{LostReason, Notice, Notices, ParticipantConfig, ParticipantEvent};
+use pteros_rtps::participant::{
+    LostReason, Notice, Notices, ParticipantConfig, ParticipantEvent, RemoteEndpoint,
+};
 use pteros_rtps::qos::{EndpointQos, Liveliness};
 use pteros_rtps::time::Duration;
 
@@ -168,7 +170,7 @@ fn who_reads_late_or_anew_is_told_everything_and_forgets_what_is_gone() {
     tell(&mut domain, 0, 1, &all);
     let known = |domain: &Domain| -> Vec<Guid> {
         let endpoints = domain.nodes[1].machine.endpoints();
-        endpoints.map(|data| data.guid).collect()
+        endpoints.map(RemoteEndpoint::guid).collect()
     };
     assert_eq!(known(&domain), [first, second]);
     domain.remove(0, first);
@@ -216,7 +218,7 @@ fn notices_are_believed_of_their_neighbour_alone() {
     let alive = Notice::Alive(Liveliness::Automatic);
     assert!(!machine.handle_notice(now, stranger, &alive));
     assert_eq!(
-        machine.endpoint(writer).map(|data| &*data.topic),
+        machine.endpoint(writer).map(RemoteEndpoint::topic),
         Some("rt/a")
     );
 }

@@ -11,7 +11,7 @@ use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix};
 use pteros_rtps::locator::{Locator, Route};
 use pteros_rtps::outbox::Outbox;
-use pteros_rtps::participant::{LostReason, ParticipantEvent};
+use pteros_rtps::participant::{LostReason, ParticipantEvent, RemoteEndpoint};
 use pteros_rtps::qos::{Durability, EndpointQos, Liveliness, PolicyId, Reliability};
 use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::Duration;
@@ -147,7 +147,7 @@ fn a_deleted_endpoint_is_gone_everywhere_even_through_loss() {
     let known: Vec<Guid> = domain.nodes[3]
         .machine
         .endpoints()
-        .map(|e| e.guid)
+        .map(RemoteEndpoint::guid)
         .collect();
     assert_eq!(known, [reader, other]);
     assert_eq!(

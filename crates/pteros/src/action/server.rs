@@ -456,10 +456,9 @@ impl<A: Action> ServerCore<A> {
         if on.is_empty() {
             return;
         }
-        let known = self.node.core().core().graph().endpoints();
+        let graph = self.node.core().core().graph();
         for (id, client, status) in on {
-            let is_there = known.iter().any(|endpoint| endpoint.data.guid == client);
-            if !is_there
+            if !graph.has_endpoint(client)
                 && status != GoalStatus::Canceling
                 && self.go(id, GoalStatus::Canceling).is_ok()
             {

@@ -87,8 +87,8 @@ impl Core {
             return true;
         }
         let id = |guid| {
-            let data = self.graph.endpoint(guid)?;
-            user_data_value(&data.qos.user_data, key)
+            let user_data = self.graph.user_data_of(guid)?;
+            user_data_value(&user_data, key)
         };
         match (id(one), id(other)) {
             (Some(one), Some(other)) => one == other,

@@ -1,5 +1,4 @@
-//! The endpoints known: ours, and one record for each remote one, found by
-//! GUID, by participant and by topic.
+//! Our own endpoints, found by GUID and by topic.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -7,7 +6,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::discovery::data::EndpointData;
-use crate::id::{EntityId, Guid, GuidPrefix};
+use crate::id::Guid;
 
 /// A set of endpoints with an index by topic.
 #[derive(Default)]
@@ -66,18 +65,7 @@ impl Endpoints {
             .filter_map(|guid| self.by_guid.get(guid))
     }
 
-    /// Those of one participant.
-    pub(super) fn of(&self, prefix: GuidPrefix) -> impl Iterator<Item = &Arc<EndpointData>> {
-        let first = prefix.with(EntityId::UNKNOWN);
-        let last = prefix.with(EntityId::from_bytes([0xff; 4]));
-        self.by_guid.range(first..=last).map(|(_, data)| data)
-    }
-
     pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<EndpointData>> {
         self.by_guid.values()
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.by_guid.len()
     }
 }

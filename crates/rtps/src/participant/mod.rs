@@ -21,14 +21,17 @@ mod claims;
 mod config;
 mod endpoints;
 mod event;
+mod kinds;
 mod neighbour;
 mod pairing;
 mod peer;
+mod remotes;
 mod tombstone;
 
 pub use config::{ParticipantConfig, ParticipantLimits, ParticipantStats};
 pub use event::{LostReason, ParticipantEvent};
 pub use neighbour::{Notice, Notices};
+pub use remotes::RemoteEndpoint;
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -47,7 +50,6 @@ use crate::matching::{Pairs, Verdict};
 use crate::outbox::Outbox;
 use crate::qos::Liveliness;
 use crate::receiver::Source;
-use crate::shared_qos::QosTable;
 use crate::time::{Duration, Instant};
 use crate::wire::Submessage;
 
@@ -59,6 +61,7 @@ use claims::Claims;
 use endpoints::Endpoints;
 use neighbour::Postbox;
 use peer::Peers;
+use remotes::Remotes;
 use tombstone::Tombstones;
 
 /// One participant's discovery, without IO. See the module for how to drive it.
@@ -77,9 +80,7 @@ pub struct Participant {
     wlp: Wlp,
     types: TypeLookup,
     locals: Endpoints,
-    remotes: Endpoints,
-    /// What they announced, each set once.
-    policies: QosTable,
+    remotes: Remotes,
     pairs: Pairs,
     events: VecDeque<ParticipantEvent>,
     postbox: Postbox,
@@ -102,8 +103,7 @@ impl Participant {
             wlp: Wlp::new(config.prefix),
             types: TypeLookup::new(config.prefix),
             locals: Endpoints::default(),
-            remotes: Endpoints::default(),
-            policies: QosTable::default(),
+            remotes: Remotes::default(),
             pairs: Pairs::default(),
             events: VecDeque::new(),
             postbox: Postbox::new(config.posts_notices),
@@ -272,11 +272,11 @@ impl Participant {
     /// half a second. `None`: no such endpoint.
     pub fn foreign_type(&mut self, now: Instant, remote: Guid) -> Option<ForeignType> {
         self.meet_for_types(now, remote.prefix);
-        let endpoint = self.remotes.find(remote)?;
+        let endpoint = self.remotes.find(remote)?.data();
         let peer = self.peers.data(remote.prefix)?;
         let service = spdp::TYPE_REQUEST_READER | spdp::TYPE_REPLY_WRITER;
         let serves = peer.builtin_endpoints & service == service;
-        Some(self.types.describe(now, endpoint, serves))
+        Some(self.types.describe(now, &endpoint, serves))
     }
 
     /// Takes back a writer or reader of ours; `Unmatched` is told for each of
@@ -374,13 +374,26 @@ impl Participant {
     }
 
     /// The remote endpoints, matched or not.
-    pub fn endpoints(&self) -> impl Iterator<Item = &Arc<EndpointData>> {
+    pub fn endpoints(&self) -> impl Iterator<Item = RemoteEndpoint<'_>> {
         self.remotes.iter()
     }
 
-    /// One endpoint, ours or remote.
-    pub fn endpoint(&self, guid: Guid) -> Option<&Arc<EndpointData>> {
-        self.remotes.find(guid).or_else(|| self.locals.find(guid))
+    /// The remote endpoints on a topic, given as it stands on the wire, matched
+    /// or not.
+    pub fn endpoints_on(&self, topic: &str) -> impl Iterator<Item = RemoteEndpoint<'_>> {
+        [true, false]
+            .into_iter()
+            .flat_map(|writers| self.remotes.on_topic(topic, writers))
+    }
+
+    /// One remote endpoint.
+    pub fn endpoint(&self, guid: Guid) -> Option<RemoteEndpoint<'_>> {
+        self.remotes.find(guid)
+    }
+
+    /// One endpoint of ours.
+    pub fn own_endpoint(&self, guid: Guid) -> Option<&Arc<EndpointData>> {
+        self.locals.find(guid)
     }
 
     /// How a local endpoint stands to each remote one on its topic.

@@ -25,7 +25,7 @@ use crate::stats::Tally;
 use crate::time::{Duration, Instant};
 
 use super::candidate::Proof;
-use super::{LostReason, Participant, ParticipantEvent};
+use super::{LostReason, Participant, ParticipantEvent, RemoteEndpoint};
 
 /// One thing a participant tells its neighbours.
 ///
@@ -252,7 +252,7 @@ impl Participant {
         if !self.is_neighbour(prefix) {
             return;
         }
-        let known = self.remotes.of(prefix).map(|endpoint| endpoint.guid);
+        let known = self.remotes.of(prefix).map(RemoteEndpoint::guid);
         let gone: Vec<Guid> = known.filter(|guid| !told.contains(guid)).collect();
         for guid in gone {
             self.end_endpoint(guid);

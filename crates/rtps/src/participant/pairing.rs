@@ -12,7 +12,7 @@ use crate::time::Instant;
 
 use super::candidate::Proof;
 use super::peer::Peer;
-use super::{LostReason, Participant, ParticipantEvent};
+use super::{LostReason, Participant, ParticipantEvent, RemoteEndpoint};
 use crate::stats::Tally;
 
 /// The least bytes that say where an endpoint is: headers, its GUID, a locator
@@ -62,7 +62,7 @@ impl Participant {
         }
         self.sedp.hold_endings(!self.tombstones.is_empty());
         self.part(prefix);
-        let gone: Vec<Guid> = self.remotes.of(prefix).map(|e| e.guid).collect();
+        let gone: Vec<Guid> = self.remotes.of(prefix).map(|e| e.guid()).collect();
         for guid in &gone {
             self.unpair_remote(*guid);
         }
@@ -99,11 +99,11 @@ impl Participant {
                 channel.reroute(prefix, &after.metatraffic);
             }
         }
-        for remote in self.remotes.of(prefix) {
+        for remote in self.remotes.of(prefix).map(RemoteEndpoint::data) {
             // One with addresses of its own is told in any case.
             if before.user != after.user || !remote.unicast.is_empty() {
-                let route = after.route_to(remote, reach);
-                let remote = remote.clone();
+                let route = after.route_to(&remote, reach);
+                let remote = Arc::new(remote);
                 self.events
                     .push_back(ParticipantEvent::EndpointChanged { remote, route });
             }
@@ -115,9 +115,9 @@ impl Participant {
         let Some(peer) = self.peers.find(prefix) else {
             return;
         };
-        for remote in self.remotes.of(prefix) {
-            let route = peer.route_to(remote, &self.config.reach);
-            let remote = remote.clone();
+        for remote in self.remotes.of(prefix).map(RemoteEndpoint::data) {
+            let route = peer.route_to(&remote, &self.config.reach);
+            let remote = Arc::new(remote);
             self.events
                 .push_back(ParticipantEvent::EndpointChanged { remote, route });
         }
@@ -182,28 +182,26 @@ impl Participant {
             return false;
         };
         let route = peer.route_to(&remote, &self.config.reach);
-        let old = self.remotes.find(guid);
-        if old.is_some_and(|old| **old == remote) {
-            return true;
-        }
         let limits = &self.config.limits;
-        if old.is_none()
+        let is_known = self.remotes.find(guid).is_some();
+        if !is_known
             && (self.remotes.len() >= limits.endpoints
-                || self.remotes.of(guid.prefix).count() >= limits.endpoints_per_participant)
+                || self.remotes.count_of(guid.prefix) >= limits.endpoints_per_participant)
         {
             self.stats.endpoints_refused.tally();
             return false;
         }
-        self.policies.share(&mut remote.qos);
-        let remote = Arc::new(remote);
-        let breaks_off = |old: &Arc<EndpointData>| {
-            old.topic != remote.topic || old.qos.breaks_match(&remote.qos)
-        };
-        if old.is_some_and(breaks_off) {
+        let record = self.remotes.record(&mut remote);
+        let old = self.remotes.find(guid);
+        if old.is_some_and(|old| old.says(&record)) {
+            return true;
+        }
+        if old.is_some_and(|old| old.breaks_off(&remote)) {
             self.unpair_remote(guid);
         }
-        let known = self.remotes.insert(remote.clone()).is_some();
-        self.events.push_back(if known {
+        self.remotes.insert(guid.prefix, record);
+        let remote = Arc::new(remote);
+        self.events.push_back(if is_known {
             ParticipantEvent::EndpointChanged {
                 remote: remote.clone(),
                 route,
@@ -211,24 +209,24 @@ impl Participant {
         } else {
             ParticipantEvent::EndpointDiscovered(remote.clone())
         });
-        let locals = self.opposite(&remote, true);
-        for local in locals {
+        for local in self.locals_opposite(&remote.topic, guid) {
             self.pair(&local, &remote);
         }
         true
     }
 
-    /// Those on the same topic at the other end, ours or remote.
-    fn opposite(&self, one: &EndpointData, ours: bool) -> Vec<Arc<EndpointData>> {
-        let set = if ours { &self.locals } else { &self.remotes };
-        set.on_topic(&one.topic, !one.guid.entity.is_writer())
-            .cloned()
-            .collect()
+    /// Those of ours on a topic at the other end of an endpoint.
+    fn locals_opposite(&self, topic: &str, one: Guid) -> Vec<Arc<EndpointData>> {
+        let found = self.locals.on_topic(topic, !one.entity.is_writer());
+        found.cloned().collect()
     }
 
     /// Matches a local endpoint with all remote ones on its topic.
     pub(super) fn pair_local(&mut self, local: &Arc<EndpointData>) {
-        for remote in self.opposite(local, false) {
+        let writers = !local.guid.entity.is_writer();
+        let found = self.remotes.on_topic(&local.topic, writers);
+        let remotes: Vec<_> = found.map(|remote| Arc::new(remote.data())).collect();
+        for remote in remotes {
             self.pair(local, &remote);
         }
     }
@@ -289,10 +287,10 @@ impl Participant {
 
     /// Ends all pairs of a remote endpoint.
     fn unpair_remote(&mut self, remote: Guid) {
-        let Some(data) = self.remotes.find(remote).cloned() else {
+        let Some(known) = self.remotes.find(remote) else {
             return;
         };
-        for local in self.opposite(&data, true) {
+        for local in self.locals_opposite(known.topic(), remote) {
             if self.pairs.forget(local.guid, remote) && !fault!("end-of-match-not-told") {
                 self.events.push_back(ParticipantEvent::Unmatched {
                     local: local.guid,

@@ -325,7 +325,7 @@ fn a_peer_that_restarts_for_ever_leaves_nothing_behind() {
     assert_eq!(
         machine
             .endpoints()
-            .filter(|e| e.topic == "rt/restarting")
+            .filter(|e| e.topic() == "rt/restarting")
             .count(),
         0
     );

@@ -130,7 +130,7 @@ impl Town {
     pub fn believed(&self) -> usize {
         let mule = prefix(MULE, 0);
         let endpoints = self.domain.nodes[0].machine.endpoints();
-        endpoints.filter(|e| e.guid.prefix == mule).count()
+        endpoints.filter(|e| e.guid().prefix == mule).count()
     }
 
     /// What must hold after every story: little memory was needed, in little

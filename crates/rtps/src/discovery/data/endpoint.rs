@@ -19,7 +19,7 @@ use crate::shared_qos::SharedQos;
 use crate::wire::{Cursor, Parameter, Parameters, WireError, pid, write_parameter, write_sentinel};
 
 /// A writer or a reader as it is announced; its GUID tells which.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Hash, Debug)]
 pub struct EndpointData {
     /// Its identity.
     pub guid: Guid,
