@@ -42,6 +42,7 @@ const DOORS: &[&str] = &[
     "crates/component/src/index.rs",
     "crates/component/src/program.rs",
     "crates/components/build.rs",
+    "crates/launch/src/run/",
     "crates/msg/src/folder.rs",
     "crates/msg/src/build.rs",
     "crates/net/src/poll.rs",
@@ -92,8 +93,16 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     // For the tests of the box.
     ("misbehaving", &["pteros", "pteros-dylib"]),
+    // net for its poll and Ctrl-C.
+    (
+        "pteros-launch",
+        &["pteros", "pteros-component", "pteros-net"],
+    ),
     // net for what the doctor asks of the network alone.
-    ("pteros-cli", &["pteros", "pteros-component", "pteros-net"]),
+    (
+        "pteros-cli",
+        &["pteros", "pteros-component", "pteros-launch", "pteros-net"],
+    ),
     ("pteros-sim", &["pteros-msg", "pteros-rtps", "pteros-rmw"]),
     (
         "pteros-fuzz",

@@ -6,6 +6,7 @@ use crate::component::ComponentVerb;
 use crate::demo::Demo;
 use crate::doctor::Doctor;
 use crate::interface::InterfaceVerb;
+use crate::launch::Launch;
 use crate::lifecycle::LifecycleVerb;
 use crate::node::NodeVerb;
 use crate::param::ParamVerb;
@@ -73,6 +74,9 @@ pub struct GlobalFlags {
 pub enum Noun {
     /// Start a small robot graph and watch what flows; or a talker, or a listener
     Demo(Demo),
+    /// Run a launch file: XML or YAML, as in ROS 2
+    #[command(arg_required_else_help = true)]
+    Launch(Box<Launch>),
     /// List, watch, publish and measure topics
     #[command(arg_required_else_help = true)]
     Topic(Box<Topic>),
@@ -112,6 +116,7 @@ impl Noun {
     pub fn run(self, shared: &Shared) -> Result<()> {
         match self {
             Self::Demo(verb) => verb.run(shared),
+            Self::Launch(verb) => verb.run(shared),
             Self::Topic(verb) => verb.run(shared),
             Self::Node(verb) => verb.run(shared),
             Self::Param(verb) => verb.run(shared),

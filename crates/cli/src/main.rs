@@ -20,6 +20,7 @@ mod dds_flags;
 mod demo;
 mod doctor;
 mod interface;
+mod launch;
 mod lifecycle;
 mod log_line;
 mod node;
@@ -40,6 +41,7 @@ use crate::arguments::CommandLine;
 use crate::console::Console;
 use crate::shared::Shared;
 use pteros::args::Arguments;
+use pteros_launch::run::{GUARD_WORD, guard};
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
@@ -47,6 +49,12 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args_os()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
+    if let [_, word, mark] = words.as_slice()
+        && word == GUARD_WORD
+    {
+        guard(mark, std::io::stdin());
+        return ExitCode::SUCCESS;
+    }
     let json = words.iter().any(|word| word == "--json");
     let (arguments, rest) = match Arguments::parse(words) {
         Ok(parsed) => parsed,

@@ -17,6 +17,9 @@ use crate::inspect::inspect;
 /// The folders of component libraries, apart by colons.
 pub const PATH_VARIABLE: &str = "PTEROS_COMPONENT_PATH";
 
+/// Prefixes of installations of ours, apart by colons.
+pub const PREFIX_VARIABLE: &str = "PTEROS_PREFIX";
+
 const AMENT_VARIABLE: &str = "AMENT_PREFIX_PATH";
 const RESOURCES: &str = "share/ament_index/resource_index";
 /// Resource types of the ament index: ours, and rclcpp's.
@@ -67,7 +70,8 @@ impl Index {
     }
 
     /// The folders of `PTEROS_COMPONENT_PATH`, then the program's own folder,
-    /// then the prefixes of `AMENT_PREFIX_PATH`.
+    /// then the prefixes of `PTEROS_PREFIX` and `AMENT_PREFIX_PATH`, and the one
+    /// that the program is installed in (`PREFIX/bin`), if it is.
     pub fn from_environment() -> Self {
         let paths = |name| {
             let value = env::var_os(name).unwrap_or_default();
@@ -76,13 +80,26 @@ impl Index {
         };
         let mut folders = paths(PATH_VARIABLE);
         let own = env::current_exe().ok();
-        folders.extend(own.and_then(|program| Some(program.parent()?.to_owned())));
-        Self::new(folders, paths(AMENT_VARIABLE))
+        let own = own.and_then(|program| Some(program.parent()?.to_owned()));
+        let mut prefixes = paths(PREFIX_VARIABLE);
+        prefixes.extend(paths(AMENT_VARIABLE));
+        let installed = own.as_ref().filter(|folder| folder.ends_with("bin"));
+        let installed = installed.and_then(|folder| Some(folder.parent()?.to_owned()));
+        prefixes.extend(installed.filter(|prefix| prefix.join(RESOURCES).is_dir()));
+        let mut seen = std::collections::BTreeSet::new();
+        prefixes.retain(|prefix| seen.insert(prefix.clone()));
+        folders.extend(own);
+        Self::new(folders, prefixes)
     }
 
     /// The folders of libraries, in the order they are searched.
     pub fn folders(&self) -> &[PathBuf] {
         &self.folders
+    }
+
+    /// The prefixes, in the order they are searched.
+    pub fn prefixes(&self) -> &[PathBuf] {
+        &self.prefixes
     }
 
     /// All components, ours first. What cannot be read is left out and traced.
@@ -143,7 +160,9 @@ impl Index {
     fn searched(&self) -> String {
         let paths = self.folders.iter().chain(&self.prefixes);
         let paths = words(paths.map(|path| path.display()));
-        format!("{paths} ({PATH_VARIABLE}, the program's folder and {AMENT_VARIABLE})")
+        format!(
+            "{paths} ({PATH_VARIABLE}, the program's folder, {PREFIX_VARIABLE} and {AMENT_VARIABLE})"
+        )
     }
 }
 

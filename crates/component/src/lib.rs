@@ -17,7 +17,7 @@ mod program;
 
 pub use container::{Container, ContainerError, ContainerOptions, ExecutorKind};
 pub use error::{LibraryError, LoadError};
-pub use index::{Index, Listed, Origin, PATH_VARIABLE};
+pub use index::{Index, Listed, Origin, PATH_VARIABLE, PREFIX_VARIABLE};
 pub use inspect::{LibraryRecord, inspect};
 pub use loader::Loader;
 pub use program::{PROGRAM, main};

@@ -1,0 +1,151 @@
+//! Which file, and with what.
+
+use super::Launch;
+use crate::suggest::did_you_mean;
+use anyhow::{Result, bail};
+use clap::Args;
+use pteros_component::Index;
+use pteros_launch::run::LogFolder;
+use pteros_launch::{Packages, Request};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A launch file and its arguments.
+#[derive(Debug, Args)]
+pub struct What {
+    /// A launch file; or a package and the name of a launch file in it
+    #[arg(required = true, value_name = "FILE | PACKAGE FILE")]
+    file: Vec<String>,
+}
+
+/// Ends of launch files' names.
+const ENDS: [&str; 3] = [".xml", ".yaml", ".yml"];
+
+impl Launch {
+    /// What is to be read.
+    pub fn request(&self) -> Result<Request> {
+        let mut environment = environment();
+        if self.show_all_subprocesses_output {
+            environment.insert("OVERRIDE_LAUNCH_PROCESS_OUTPUT".into(), "both".into());
+        }
+        let components = Index::from_environment();
+        let packages = packages(&components);
+        let is_assignment = |word: &&String| word.contains(":=");
+        let names: Vec<&String> = self
+            .what
+            .file
+            .iter()
+            .filter(|w| !is_assignment(w))
+            .collect();
+        let file = match names.as_slice() {
+            [file] => PathBuf::from(file),
+            [package, file] => in_package(&packages, package, file)?,
+            [] => bail!("no launch file; write pteros launch FILE, or PACKAGE FILE"),
+            [_, _, word, ..] => {
+                bail!("'{word}' is no argument of a launch file; write NAME:=VALUE")
+            }
+        };
+        if let [package] = names.as_slice()
+            && !file.exists()
+            && !package.contains(['/', '.'])
+        {
+            bail!("there is no launch file '{package}'; write its path, or PACKAGE FILE");
+        }
+        let mut arguments = Vec::new();
+        for word in self.what.file.iter().filter(is_assignment) {
+            let (name, value) = word.split_once(":=").unwrap_or((word, ""));
+            if name.is_empty() {
+                bail!("'{word}' names no argument; write NAME:=VALUE");
+            }
+            arguments.push((name.to_owned(), value.to_owned()));
+        }
+        let mut prefix = |name: &str, value: &Option<String>| {
+            if let Some(value) = value {
+                arguments.push((name.into(), value.clone()));
+            }
+        };
+        prefix("launch-prefix", &self.launch_prefix);
+        prefix("launch-prefix-filter", &self.launch_prefix_filter);
+        let host = host();
+        let process = std::process::id();
+        let log_folder = LogFolder::new(&environment, &host, process);
+        Ok(Request {
+            file,
+            arguments,
+            log_folder: log_folder.path().to_owned(),
+            environment,
+            packages,
+            components,
+            host,
+            process,
+        })
+    }
+}
+
+/// This process's environment; what is no UTF-8 is read with replacement
+/// characters.
+pub fn environment() -> BTreeMap<String, String> {
+    let text = |word: std::ffi::OsString| word.to_string_lossy().into_owned();
+    std::env::vars_os()
+        .map(|(name, value)| (text(name), text(value)))
+        .collect()
+}
+
+/// Installed packages, and those of the Cargo workspace of the current folder.
+pub fn packages(components: &Index) -> Packages {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    Packages::new(components, target).with_workspace_of(Path::new("."))
+}
+
+/// This host's name.
+fn host() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname");
+    name.map_or_else(|_| "localhost".into(), |name| name.trim().to_owned())
+}
+
+/// A launch file by name anywhere in a package's share.
+fn in_package(packages: &Packages, package: &str, name: &str) -> Result<PathBuf> {
+    let found = packages.find(package).map_err(anyhow::Error::msg)?;
+    let mut files = Vec::new();
+    collect(&found.share, 0, &mut files);
+    let named = |path: &&PathBuf| path.file_name().is_some_and(|file| *file == *name);
+    let matching: Vec<&PathBuf> = files.iter().filter(named).collect();
+    match matching.as_slice() {
+        [one] => Ok((*one).clone()),
+        [] => {
+            let names = files.iter().filter_map(|path| path.file_name()?.to_str());
+            let similar = did_you_mean(name, names);
+            bail!(
+                "package '{package}' has no launch file '{name}' below {}{similar}",
+                found.share.display()
+            );
+        }
+        several => {
+            let several: Vec<String> = several.iter().map(|p| p.display().to_string()).collect();
+            bail!(
+                "package '{package}' has several launch files '{name}'; write the path of one: {}",
+                several.join(", ")
+            );
+        }
+    }
+}
+
+/// Launch files below a folder; what Cargo builds is left out.
+fn collect(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+    const DEPTH_MAX: usize = 6;
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    let mut paths: Vec<PathBuf> = entries.filter_map(|one| Some(one.ok()?.path())).collect();
+    paths.sort();
+    for path in paths {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.is_dir() {
+            if depth < DEPTH_MAX && name != "target" && !name.starts_with('.') {
+                collect(&path, depth + 1, files);
+            }
+        } else if name.contains("launch") && ENDS.iter().any(|end| name.ends_with(end)) {
+            files.push(path);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! `pteros launch`, as a user runs it. No test waits for a fixed time: each waits for
+//! the line or the end that it is about.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "how long stopping takes is a promise"
+)]
+
+mod support;
+
+#[path = "launch/folder.rs"]
+mod folder;
+
+use folder::{Folder, processes_with};
+use std::io::Read;
+use std::time::Duration;
+use support::{Running, start};
+
+/// Lines until one that has all of these words.
+fn line_with(running: &mut Running, words: &[&str]) -> String {
+    let mut lines = String::new();
+    loop {
+        let line = running.line();
+        assert!(!line.is_empty(), "no line with {words:?} among:\n{lines}");
+        if words.iter().all(|word| line.contains(word)) {
+            return line;
+        }
+        lines += &line;
+        lines += "\n";
+    }
+}
+
+#[test]
+fn processes_run_with_their_output_named_and_their_end_told() {
+    let folder = Folder::new("output");
+    folder.write(
+        "a.launch.xml",
+        r#"<launch>
+          <arg name="who" default="world"/>
+          <log message="begin $(var who)"/>
+          <executable cmd="echo 'hello  $(var who)'" output="screen"/>
+          <executable cmd="sh -c 'echo to the log; echo oops >&amp;2'"/>
+        </launch>"#,
+    );
+    let out = folder.launch("a.launch.xml who:=moon").ok();
+    for line in [
+        "[INFO] [launch]: begin moon",
+        "[echo-1] hello  moon",
+        "[INFO] [echo-1]: process has finished cleanly [pid ",
+        "[sh-2] oops",
+    ] {
+        assert!(out.contains(line), "{line} in\n{out}");
+    }
+    assert!(!out.contains("to the log"), "{out}");
+    let log = folder.read("log/latest/launch.log");
+    for line in ["[sh-2] to the log", "[sh-2] oops", "begin moon"] {
+        assert!(log.contains(line), "{line} in\n{log}");
+    }
+}
+
+#[test]
+fn the_exit_code_tells_whether_a_process_failed() {
+    let folder = Folder::new("codes");
+    for (command, code) in [("true", 0), ("false", 1), ("sh -c 'kill -9 $$'", 1)] {
+        folder.write(
+            "a.launch.yaml",
+            &format!("launch:\n- executable: {{cmd: \"{command}\"}}\n"),
+        );
+        let answer = folder.launch("a.launch.yaml");
+        assert_eq!(answer.code, Some(code), "{command}: {}", answer.out);
+    }
+}
+
+#[test]
+fn output_without_a_line_break_and_without_measure_comes_through() {
+    let folder = Folder::new("lines");
+    folder.write(
+        "a.launch.xml",
+        r#"<launch>
+          <executable name="rest" cmd="printf 'no end'" output="screen"/>
+          <executable name="long" cmd="sh -c 'head -c 300000 /dev/zero | tr \\\\0 x'" output="own_log"/>
+        </launch>"#,
+    );
+    let out = folder.launch("a.launch.xml").ok();
+    assert!(out.contains("[rest-1] no end\n"), "{out}");
+    let log = folder.read("log/latest/long-2-stdout.log");
+    let letters = log.chars().filter(|letter| *letter == 'x').count();
+    assert_eq!(letters, 300_000, "in pieces, but whole");
+}
+
+#[test]
+fn ctrl_c_ends_everything_also_grandchildren_that_have_left_the_group() {
+    let folder = Folder::new("interrupt");
+    folder.write(
+        "a.launch.xml",
+        r#"<launch>
+          <executable name="family" shell="true" output="screen" sigterm_timeout="0.3" sigkill_timeout="0.3"
+            cmd="sleep 1000 &amp; setsid sh -c 'trap : INT TERM; while :; do sleep 0.1; done' &amp; echo ready; wait"/>
+          <executable name="stubborn" shell="true" output="screen" sigterm_timeout="0.3" sigkill_timeout="0.3"
+            cmd="trap : INT TERM; echo ready; while :; do sleep 0.1; done"/>
+        </launch>"#,
+    );
+    let mut launch = start(folder.command("a.launch.xml"));
+    line_with(&mut launch, &["ready"]);
+    line_with(&mut launch, &["ready"]);
+    let mark = folder.mark();
+    assert!(processes_with(&mark).len() >= 4);
+    let began = std::time::Instant::now();
+    launch.signal("INT");
+    let answer = launch.wait();
+    assert!(processes_with(&mark).is_empty(), "{}", answer.out);
+    // SIGINT, SIGTERM and SIGKILL by the attributes; 4 s for what was left behind.
+    assert!(began.elapsed() < Duration::from_secs(20));
+    assert_eq!(answer.code, Some(0), "{}\n{}", answer.out, answer.err);
+}
+
+#[test]
+fn nothing_outlives_a_launcher_that_is_killed() {
+    let folder = Folder::new("killed");
+    folder.write(
+        "a.launch.xml",
+        r#"<launch>
+          <executable name="family" shell="true" output="screen"
+            cmd="exec 3>alive; sleep 1000 &amp; setsid sleep 1000 &amp; echo ready; wait"/>
+        </launch>"#,
+    );
+    folder.pipe();
+    let mut launch = start(folder.command("a.launch.xml"));
+    let mut alive = folder.open_pipe();
+    line_with(&mut launch, &["ready"]);
+    launch.signal("KILL");
+    // Comes back when the last of the three has gone.
+    alive.read_to_end(&mut Vec::new()).unwrap();
+}
+
+#[test]
+fn nothing_starts_when_anything_is_wrong_and_every_fault_has_its_place() {
+    let folder = Folder::new("wrong");
+    folder.write(
+        "a.launch.xml",
+        r#"<launch>
+  <executable cmd="touch started"/>
+  <nod pkg="a" exec="b"/>
+  <executable cmd="no-such-program-here" outptu="screen"/>
+  <let name="x" value="$(vra y)"/>
+  <log message="$(var nobody)"/>
+  <group if="maybe"/>
+  <include file="nowhere.launch.xml"/>
+  <node pkg="no_such_package" exec="b" name="1st"/>
+</launch>
+"#,
+    );
+    let error = folder.launch("a.launch.xml").failed(1);
+    for fault in [
+        ":3:3: launch has no element \"nod\"; did you mean \"node\"?",
+        ":4:50: executable has no attribute \"outptu\"; did you mean \"output\"?",
+        ":5:24: value: there is no substitution $(vra); did you mean",
+        ":4:20: cmd: there is no program \"no-such-program-here\"",
+        ":6:17: message: $(var nobody): there is no argument \"nobody\"",
+        ":7:14: if: \"maybe\" is no truth value",
+        ":8:18: cannot read launch file",
+        ":9:14: there is no package \"no_such_package\"",
+    ] {
+        assert!(error.contains(fault), "{fault} in\n{error}");
+    }
+    assert!(!folder.path().join("started").exists());
+    let json = folder.launch("a.launch.xml --check --json");
+    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(json["ok"], false);
+    assert_eq!(json["faults"][0]["line"], 3);
+}
+
+#[test]
+fn a_plan_is_told_without_starting_anything() {
+    let folder = Folder::new("plan");
+    folder.write(
+        "a.launch.yaml",
+        "launch:\n- arg: {name: count, default: '2', description: how many}\n- for:\n    len: $(var count)\n    name: i\n    children:\n    - executable: {cmd: \"echo $(index i)\", env: [{name: WHICH, value: $(index i)}]}\n",
+    );
+    let plan = folder.launch("a.launch.yaml --dry-run --json").json();
+    assert_eq!(plan["steps"][1]["command"][1], "1");
+    assert_eq!(plan["steps"][1]["environment"]["WHICH"], "1");
+    assert_eq!(plan["arguments"][0]["value"], "2");
+    let shown = folder.launch("a.launch.yaml --show-args").ok();
+    assert!(
+        shown.contains("'count':\n        how many\n        (default: '2')"),
+        "{shown}"
+    );
+    folder.launch("a.launch.yaml --check").ok();
+    assert!(!folder.path().join("log").exists(), "no log folder is made");
+}

@@ -1,0 +1,94 @@
+//! A folder with launch files of one test, and who runs because of them.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use super::support::{Answer, finish, pteros};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Removed when dropped.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Self {
+        let name = format!("pteros-launch-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub fn write(&self, name: &str, text: &str) {
+        let path = self.0.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        let path = self.0.join(name);
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// `pteros launch WORDS` in the folder, with its log files below.
+    pub fn command(&self, words: &str) -> Command {
+        let mut command = pteros();
+        command
+            .arg("launch")
+            .args(words.split(' '))
+            .current_dir(&self.0)
+            .env("ROS_LOG_DIR", self.0.join("log"))
+            .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+            .env_remove("PTEROS_LAUNCH")
+            .env_remove("OVERRIDE_LAUNCH_PROCESS_OUTPUT");
+        command
+    }
+
+    /// Runs it to its end.
+    pub fn launch(&self, words: &str) -> Answer {
+        finish(self.command(words))
+    }
+
+    /// A pipe `alive`, that lasts as long as anyone has it open for writing: a shell
+    /// opens it by `exec 3>alive`, and its children inherit that.
+    pub fn pipe(&self) {
+        let status = Command::new("mkfifo").arg(self.0.join("alive")).status();
+        assert!(status.unwrap().success());
+    }
+
+    /// Waits until somebody has opened the pipe; then `read_to_end` waits
+    /// until all have gone.
+    pub fn open_pipe(&self) -> File {
+        File::open(self.0.join("alive")).unwrap()
+    }
+
+    /// What the processes of its latest launch have in their environment.
+    pub fn mark(&self) -> String {
+        let latest = self.0.join("log/latest").read_link().unwrap();
+        latest.file_name().unwrap().to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The processes whose environment has that mark; zombies have none.
+pub fn processes_with(mark: &str) -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").unwrap();
+    let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    numbers
+        .filter(|number: &u32| {
+            let environment = std::fs::read(format!("/proc/{number}/environ"));
+            let environment = environment.unwrap_or_default();
+            let environment = String::from_utf8_lossy(&environment).into_owned();
+            environment.contains(&format!("PTEROS_LAUNCH={mark}"))
+        })
+        .collect()
+}

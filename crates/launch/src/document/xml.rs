@@ -1,0 +1,159 @@
+//! XML, by roxmltree, which knows the place of every attribute and refuses
+//! document types, so that no entity grows.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use roxmltree::{Node, NodeType, ParsingOptions};
+
+use super::{Attribute, DEPTH_MAX, Element, Scalar, Value, too_deep};
+use crate::fault::{Fault, Faults, Place};
+
+/// The largest number of XML nodes in a file.
+const NODES_MAX: u32 = 200_000;
+
+/// Reads the tree.
+pub fn read(file: &Arc<Path>, text: &str) -> Result<Element, Faults> {
+    let reader = Reader {
+        file,
+        text,
+        line_starts: line_starts(text),
+    };
+    reader.refuse_depth()?;
+    let options = ParsingOptions {
+        allow_dtd: false,
+        nodes_limit: NODES_MAX,
+        ..ParsingOptions::default()
+    };
+    let document = roxmltree::Document::parse_with_options(text, options).map_err(|error| {
+        let at = error.pos();
+        let place = Place {
+            file: file.clone(),
+            line: at.row,
+            column: at.col,
+        };
+        // The error ends with its place, which we have said.
+        let said = error.to_string();
+        let said = said
+            .rsplit_once(" at ")
+            .map_or(said.as_str(), |(text, _)| text);
+        Fault::at(&place, format!("this is no XML: {said}"))
+    })?;
+    let mut faults = Faults::default();
+    let root = reader.element(document.root_element(), 0, &mut faults);
+    match faults.is_empty() {
+        true => Ok(root),
+        false => Err(faults),
+    }
+}
+
+struct Reader<'t> {
+    file: &'t Arc<Path>,
+    text: &'t str,
+    line_starts: Vec<usize>,
+}
+
+fn line_starts(text: &str) -> Vec<usize> {
+    let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+    std::iter::once(0)
+        .chain(breaks.map(|(at, _)| at + 1))
+        .collect()
+}
+
+impl Reader<'_> {
+    /// The parser works through nested elements by recursion, so depth is looked at
+    /// before. Tags within comments count too: such a file is refused although it
+    /// need not be.
+    fn refuse_depth(&self) -> Result<(), Fault> {
+        let mut depth = 0usize;
+        let bytes = self.text.as_bytes();
+        for (at, byte) in bytes.iter().enumerate() {
+            let next = bytes.get(at + 1);
+            match (byte, next) {
+                (b'<', Some(b'/')) | (b'/', Some(b'>')) => depth = depth.saturating_sub(1),
+                (b'<', Some(b'!' | b'?')) => {}
+                (b'<', _) => depth += 1,
+                _ => {}
+            }
+            if depth > DEPTH_MAX * 4 {
+                return Err(too_deep(&self.place(at)));
+            }
+        }
+        Ok(())
+    }
+
+    fn place(&self, byte: usize) -> Place {
+        let line = self.line_starts.partition_point(|start| *start <= byte);
+        let start = self.line_starts.get(line.saturating_sub(1)).copied();
+        let before = self.text.get(start.unwrap_or(0)..byte).unwrap_or("");
+        Place {
+            file: self.file.clone(),
+            line: u32::try_from(line).unwrap_or(u32::MAX),
+            column: u32::try_from(before.chars().count() + 1).unwrap_or(u32::MAX),
+        }
+    }
+
+    fn element(&self, node: Node<'_, '_>, depth: usize, faults: &mut Faults) -> Element {
+        let place = self.place(node.range().start);
+        let mut element = Element {
+            name: node.tag_name().name().into(),
+            place: place.clone(),
+            attributes: self.attributes(node),
+            children: Vec::new(),
+        };
+        if depth > DEPTH_MAX {
+            faults.push(too_deep(&place));
+            return element;
+        }
+        for child in node.children() {
+            match child.node_type() {
+                NodeType::Element => {
+                    let child = self.element(child, depth + 1, faults);
+                    element.children.push(child);
+                }
+                NodeType::Text => self.refuse_text(child, faults),
+                _ => {}
+            }
+        }
+        element
+    }
+
+    /// Text between elements means nothing in a launch file, so it is a slip.
+    fn refuse_text(&self, node: Node<'_, '_>, faults: &mut Faults) {
+        let text = node.text().unwrap_or("");
+        let Some(blank) = text.find(|letter: char| !letter.is_whitespace()) else {
+            return;
+        };
+        let found: String = text.trim().chars().take(40).collect();
+        faults.push(Fault::at(
+            &self.place(node.range().start + blank),
+            format!("the text {found:?} stands outside of any attribute; write it as name=\"value\", or as a comment <!-- … -->"),
+        ));
+    }
+
+    fn attributes(&self, node: Node<'_, '_>) -> Vec<Attribute> {
+        let separator = |name: &str| node.attribute(format!("{name}-sep").as_str());
+        let is_separator = |name: &str| {
+            let of = name.strip_suffix("-sep");
+            of.is_some_and(|name| node.has_attribute(name))
+        };
+        let scalar = |text: &str| Scalar {
+            text: text.into(),
+            quoted: false,
+        };
+        let attributes = node.attributes();
+        let attributes = attributes.filter(|one| !is_separator(one.name()));
+        attributes
+            .map(|one| Attribute {
+                name: one.name().into(),
+                value: match separator(one.name()) {
+                    Some(separator) if !separator.is_empty() => {
+                        Value::List(one.value().split(separator).map(scalar).collect())
+                    }
+                    _ => Value::Scalar(scalar(one.value())),
+                },
+                place: self.place(one.range_value().start),
+            })
+            .collect()
+    }
+}

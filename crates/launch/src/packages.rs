@@ -1,0 +1,325 @@
+//! Where packages are: installed ones in prefixes, as ROS 2's ament index has
+//! them, and those of the Cargo workspace around a launch file, which need no
+//! installing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use pteros_component::Index;
+
+use crate::close_names::{did_you_mean, listed};
+
+/// Where the ament index has a file for each package of a prefix.
+const INDEX: &str = "share/ament_index/resource_index/packages";
+/// How many folders above a file are looked at for a `Cargo.toml`.
+const ANCESTORS_MAX: usize = 16;
+/// The largest `Cargo.toml` looked at.
+const MANIFEST_BYTES_MAX: u64 = 1 << 20;
+
+/// A package that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Package {
+    /// Its name.
+    pub name: String,
+    /// Where its launch files, parameters and maps are: `PREFIX/share/NAME`, or the
+    /// folder of its `Cargo.toml`.
+    pub share: PathBuf,
+    /// Its prefix, or the folder of its `Cargo.toml`.
+    pub prefix: PathBuf,
+    /// How it comes here.
+    pub origin: Origin,
+}
+
+/// How a package comes here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// It is installed in a prefix.
+    Installed,
+    /// It is of a Cargo workspace.
+    Cargo,
+}
+
+/// Finds packages and their executables. Looks anew at each question.
+#[derive(Clone, Debug, Default)]
+pub struct Packages {
+    prefixes: Vec<PathBuf>,
+    program_folders: Vec<PathBuf>,
+    cargo_target: Option<PathBuf>,
+    manifests: BTreeMap<String, Manifest>,
+}
+
+#[derive(Clone, Debug)]
+struct Manifest {
+    folder: PathBuf,
+    workspace: PathBuf,
+    executables: Vec<String>,
+}
+
+impl Packages {
+    /// The prefixes and folders of an index of components; `cargo_target` is what
+    /// `CARGO_TARGET_DIR` says.
+    pub fn new(index: &Index, cargo_target: Option<PathBuf>) -> Self {
+        Self {
+            prefixes: index.prefixes().to_vec(),
+            program_folders: index.folders().to_vec(),
+            cargo_target,
+            manifests: BTreeMap::new(),
+        }
+    }
+
+    /// Adds the Cargo packages around a folder: the nearest `Cargo.toml` above it,
+    /// and the members of its workspace.
+    #[must_use]
+    pub fn with_workspace_of(mut self, folder: &Path) -> Self {
+        self.add_workspace_of(folder);
+        self
+    }
+
+    pub(crate) fn add_workspace_of(&mut self, folder: &Path) {
+        let folder = crate::scope::absolute(folder);
+        let ancestors = folder.ancestors().take(ANCESTORS_MAX);
+        let folders: Vec<&Path> = ancestors
+            .filter(|folder| folder.join("Cargo.toml").is_file())
+            .collect();
+        let Some(root) = folders.last() else {
+            return;
+        };
+        for folder in &folders {
+            let text = manifest_text(folder);
+            self.add_manifest(folder, root, &text);
+            for member in members(folder, &text) {
+                let text = manifest_text(&member);
+                self.add_manifest(&member, folder, &text);
+            }
+        }
+    }
+
+    fn add_manifest(&mut self, folder: &Path, workspace: &Path, text: &str) {
+        let Some(name) = values_of(text, "[package]", "name").into_iter().next() else {
+            return;
+        };
+        let mut executables = values_of(text, "[[bin]]", "name");
+        if folder.join("src/main.rs").is_file() && executables.is_empty() {
+            executables.push(name.clone());
+        }
+        for entry in entries(&folder.join("src/bin")) {
+            if entry.extension().is_some_and(|end| end == "rs") || entry.join("main.rs").is_file() {
+                let stem = entry.file_stem().unwrap_or_default();
+                executables.push(stem.to_string_lossy().into_owned());
+            }
+        }
+        executables.sort();
+        executables.dedup();
+        self.manifests.entry(name).or_insert_with(|| Manifest {
+            folder: folder.to_owned(),
+            workspace: workspace.to_owned(),
+            executables,
+        });
+    }
+
+    /// The names of all packages, sorted.
+    pub fn names(&self) -> Vec<String> {
+        let mut names: BTreeSet<String> = self.manifests.keys().cloned().collect();
+        for prefix in &self.prefixes {
+            for entry in entries(&prefix.join(INDEX)) {
+                let name = entry.file_name().unwrap_or_default();
+                names.insert(name.to_string_lossy().into_owned());
+            }
+        }
+        names.into_iter().collect()
+    }
+
+    /// The package of that name; an installed one before one of the workspace.
+    ///
+    /// # Errors
+    /// That there is none, with similar names and where was looked.
+    pub fn find(&self, name: &str) -> Result<Package, String> {
+        let installed = self.prefixes.iter().find(|prefix| {
+            is_name(name)
+                && (prefix.join(INDEX).join(name).is_file()
+                    || prefix.join("lib").join(name).is_dir())
+        });
+        if let Some(prefix) = installed {
+            return Ok(Package {
+                name: name.into(),
+                share: prefix.join("share").join(name),
+                prefix: prefix.clone(),
+                origin: Origin::Installed,
+            });
+        }
+        if let Some((name, manifest)) = self.manifest(name) {
+            return Ok(Package {
+                name: name.into(),
+                share: manifest.folder.clone(),
+                prefix: manifest.folder.clone(),
+                origin: Origin::Cargo,
+            });
+        }
+        let known = self.names();
+        let similar = did_you_mean(
+            name,
+            known.iter().map(String::as_str),
+            "AMENT_PREFIX_PATH and PTEROS_PREFIX name prefixes, and the Cargo workspace of the launch file and of the current folder count",
+        );
+        Err(format!("there is no package {name:?}{similar}"))
+    }
+
+    /// A Cargo package, whose name may have dashes where ROS 2 has underscores.
+    fn manifest(&self, name: &str) -> Option<(&str, &Manifest)> {
+        let exact = self.manifests.get_key_value(name);
+        let same = |known: &str| known.replace('-', "_") == name;
+        let found = exact.or_else(|| self.manifests.iter().find(|(known, _)| same(known)));
+        found.map(|(name, manifest)| (name.as_str(), manifest))
+    }
+
+    /// The program of a package: `PREFIX/lib/PACKAGE/NAME`, or what Cargo has built of
+    /// that name, the newest.
+    ///
+    /// # Errors
+    /// As [`Packages::find`]; or that the package has no such program, with those it
+    /// has.
+    pub fn executable(&self, package: &str, name: &str) -> Result<PathBuf, String> {
+        let found = self.find(package)?;
+        let path = match found.origin {
+            _ if !is_name(name) => None,
+            Origin::Installed => Some(found.prefix.join("lib").join(package).join(name)),
+            Origin::Cargo => self.built(package, name),
+        };
+        if let Some(path) = path.filter(|path| is_program(path)) {
+            return Ok(path);
+        }
+        let known = self.executables(package)?;
+        let declared = self.manifest(package).map(|(_, manifest)| manifest);
+        let is_declared = declared.is_some_and(|one| one.executables.iter().any(|n| n == name));
+        if found.origin == Origin::Cargo && is_declared {
+            return Err(format!(
+                "program {name:?} of package {package:?} is not built yet; run: cargo build -p {}",
+                found.name
+            ));
+        }
+        let known: Vec<_> = known.iter().map(|(name, _)| name.as_str()).collect();
+        let way_out = format!("it has: {}", listed(known.iter().copied()));
+        let similar = did_you_mean(name, known.iter().copied(), &way_out);
+        Err(format!(
+            "package {package:?} has no program {name:?}{similar}"
+        ))
+    }
+
+    /// The programs of a package, by name.
+    ///
+    /// # Errors
+    /// As [`Packages::find`].
+    pub fn executables(&self, package: &str) -> Result<Vec<(String, PathBuf)>, String> {
+        let found = self.find(package)?;
+        let mut programs = Vec::new();
+        match found.origin {
+            Origin::Installed => {
+                for path in entries(&found.prefix.join("lib").join(package)) {
+                    let name = path.file_name().unwrap_or_default();
+                    if is_program(&path) {
+                        programs.push((name.to_string_lossy().into_owned(), path));
+                    }
+                }
+            }
+            Origin::Cargo => {
+                let manifest = self.manifest(package).map(|(_, manifest)| manifest);
+                for name in manifest.into_iter().flat_map(|one| &one.executables) {
+                    if let Some(path) = self.built(package, name) {
+                        programs.push((name.clone(), path));
+                    }
+                }
+            }
+        }
+        Ok(programs)
+    }
+
+    /// What Cargo has built last of that name; beside this program first, since
+    /// that is of the same build.
+    fn built(&self, package: &str, name: &str) -> Option<PathBuf> {
+        let (_, manifest) = self.manifest(package)?;
+        let mut targets: Vec<PathBuf> = self.cargo_target.iter().cloned().collect();
+        targets.push(manifest.folder.join("target"));
+        targets.push(manifest.workspace.join("target"));
+        let profiles = targets
+            .iter()
+            .flat_map(|target| [target.join("release"), target.join("debug")]);
+        let candidates = profiles.chain(self.program_folders.iter().cloned());
+        let newest =
+            |path: &PathBuf| -> Option<SystemTime> { path.metadata().ok()?.modified().ok() };
+        candidates
+            .map(|folder| folder.join(name))
+            .filter(|path| is_program(path))
+            .max_by_key(newest)
+    }
+}
+
+/// Whether it can be the name of a file in a folder.
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\0'])
+}
+
+/// Whether there is a file that may be run.
+pub fn is_program(path: &Path) -> bool {
+    let metadata = path.metadata();
+    metadata.is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
+
+/// What lies in a folder, sorted; nothing where there is none.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let listed = fs::read_dir(folder).into_iter().flatten();
+    let mut paths: Vec<_> = listed.filter_map(|one| Some(one.ok()?.path())).collect();
+    paths.sort();
+    paths
+}
+
+fn manifest_text(folder: &Path) -> String {
+    let path = folder.join("Cargo.toml");
+    let is_small = path
+        .metadata()
+        .is_ok_and(|data| data.len() <= MANIFEST_BYTES_MAX);
+    match is_small {
+        true => fs::read_to_string(path).unwrap_or_default(),
+        false => String::new(),
+    }
+}
+
+/// The texts that `key` has in sections of that head. Enough of TOML for what
+/// Cargo's own tools write.
+fn values_of(text: &str, head: &str, key: &str) -> Vec<String> {
+    let mut section = "";
+    let mut values = Vec::new();
+    for line in text.lines().map(str::trim) {
+        if line.starts_with('[') {
+            section = line.split('#').next().unwrap_or("").trim();
+        } else if section == head
+            && let Some((found, value)) = line.split_once('=')
+            && found.trim() == key
+        {
+            let mut quoted = value.split(['"', '\'']).skip(1);
+            values.extend(quoted.next().map(String::from));
+        }
+    }
+    values
+}
+
+/// The folders of a workspace's members; `*` stands for any one folder.
+fn members(root: &Path, text: &str) -> Vec<PathBuf> {
+    let Some((_, workspace)) = text.split_once("[workspace]") else {
+        return Vec::new();
+    };
+    let listed = workspace.split_once("members").and_then(|(_, rest)| {
+        let (_, rest) = rest.split_once('[')?;
+        Some(rest.split_once(']')?.0)
+    });
+    let patterns = listed.unwrap_or("").split(['"', '\'']).skip(1).step_by(2);
+    let folders = patterns.flat_map(|pattern| match pattern.strip_suffix("/*") {
+        Some(folder) => entries(&root.join(folder)),
+        None => vec![root.join(pattern)],
+    });
+    folders
+        .filter(|folder| folder.join("Cargo.toml").is_file())
+        .collect()
+}

@@ -1,0 +1,356 @@
+//! Does what the [`Conductor`] decides, on one thread that sleeps in one poll: ends
+//! of processes, their output, Ctrl-C and the next deadline.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use pteros_net::{Events, Poller, shutdown_signal};
+
+use super::child::{Child, Stream};
+use super::files::Files;
+use super::guard::Guard;
+use super::log_folder::LogFolder;
+use super::remnants::{self, MARK_VARIABLE};
+use super::screen::Screen;
+use crate::conductor::{Command, Conductor};
+use crate::plan::{Level, Plan};
+
+/// How a launch runs.
+pub struct RunOptions {
+    /// The program that becomes the guard when its first word is
+    /// [`GUARD_WORD`](super::GUARD_WORD); without one, nothing ends the launch's
+    /// processes when the launcher is killed.
+    pub guard: Option<PathBuf>,
+    /// Where log files go.
+    pub log_folder: LogFolder,
+    /// Where lines go.
+    pub screen: Screen,
+}
+
+/// What came of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Whether a process has failed by itself, could not be started, or components
+    /// could not be loaded.
+    pub is_failed: bool,
+    /// How many processes of the launch could not be ended.
+    pub left: usize,
+}
+
+/// Why a launch cannot run.
+#[derive(Debug)]
+pub enum RunError {
+    /// The operating system refuses something, which is named.
+    System(&'static str, io::Error),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::System(what, error) = self;
+        write!(f, "{what}: {error}")
+    }
+}
+
+impl std::error::Error for RunError {}
+
+fn named(what: &'static str) -> impl Fn(io::Error) -> RunError {
+    move |error| RunError::System(what, error)
+}
+
+/// A longer line is handed on in pieces.
+const LINE_BYTES_MAX: usize = 64 << 10;
+/// How much of one stream is read before others have their turn.
+const READ_BYTES: usize = 64 << 10;
+/// Tokens of the poll: Ctrl-C; then four for each start of a process.
+const SIGNAL: u64 = 0;
+const PER_CHILD: u64 = 4;
+
+/// A process, and the beginnings of lines that it has written.
+struct Running {
+    child: Child,
+    lines: [Vec<u8>; 2],
+}
+
+/// Runs a plan.
+pub struct Supervisor {
+    conductor: Conductor,
+    options: RunOptions,
+    files: Files,
+    poller: Poller,
+    running: BTreeMap<usize, Running>,
+    began: Instant,
+    mark: String,
+    marks: String,
+    left: usize,
+    is_over: bool,
+}
+
+impl Supervisor {
+    /// Makes the log folder and the guard; starts nothing of the plan.
+    ///
+    /// # Errors
+    /// See [`RunError`].
+    pub fn new(plan: &Plan, options: RunOptions) -> Result<Self, RunError> {
+        options.log_folder.create().map_err(named("log files"))?;
+        let files = Files::new(options.log_folder.path());
+        let poller = Poller::new().map_err(named("wait for processes"))?;
+        let signal = shutdown_signal().map_err(named("hear Ctrl-C"))?;
+        signal.clear();
+        poller.add(signal, SIGNAL).map_err(named("hear Ctrl-C"))?;
+        // The folder's name has moment, host and process: no other launch has it.
+        let name = options.log_folder.path().file_name().unwrap_or_default();
+        let mark = name.to_string_lossy().replace(':', "_");
+        let outer = std::env::var(MARK_VARIABLE).ok();
+        let marks = match outer.filter(|marks| !marks.is_empty()) {
+            Some(outer) => format!("{outer}:{mark}"),
+            None => mark.clone(),
+        };
+        Ok(Self {
+            conductor: Conductor::new(plan.steps.clone()),
+            options,
+            files,
+            poller,
+            running: BTreeMap::new(),
+            began: Instant::now(),
+            mark,
+            marks,
+            left: 0,
+            is_over: false,
+        })
+    }
+
+    /// Runs until all processes have ended, or Ctrl-C has ended them.
+    ///
+    /// # Errors
+    /// See [`RunError`]; what runs then is ended by the guard.
+    pub fn run(mut self) -> Result<Outcome, RunError> {
+        let program = self.options.guard.clone();
+        let guard = program.map(|program| Guard::start(&program, &self.mark));
+        let mut guard = guard
+            .transpose()
+            .map_err(named("start the launch's guard"))?;
+        let mut events = Events::default();
+        let folder = self.options.log_folder.path().display().to_string();
+        self.say(
+            Level::Info,
+            None,
+            &format!("All log files can be found below {folder}"),
+        );
+        loop {
+            self.obey();
+            self.options.screen.flush();
+            if self.is_over {
+                break;
+            }
+            let timeout = self.conductor.next_timeout();
+            let timeout = timeout.map(|due| due.saturating_sub(self.began.elapsed()));
+            self.poller
+                .wait(&mut events, timeout)
+                .map_err(named("wait for processes"))?;
+            let tokens: Vec<u64> = events.iter().map(|event| event.token).collect();
+            for token in tokens {
+                self.handle(token)?;
+            }
+        }
+        if let Some(guard) = &mut guard {
+            guard.end();
+        }
+        Ok(Outcome {
+            is_failed: self.conductor.is_failed(),
+            left: self.left,
+        })
+    }
+
+    fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Does all that is to be done now.
+    fn obey(&mut self) {
+        while let Some(command) = self.conductor.poll(self.now()) {
+            match command {
+                Command::Start { task } => self.start(task),
+                Command::Signal { task, stop } => {
+                    if let Some(running) = self.running.get(&task) {
+                        running.child.signal(stop);
+                    }
+                }
+                Command::Say { level, task, text } => self.say(level, task, &text),
+                Command::Sweep { stop } => {
+                    self.left = remnants::signal(&self.mark, stop);
+                    self.conductor.handle_swept(self.left);
+                }
+                Command::End => self.is_over = true,
+                Command::Load { load } => {
+                    let text = "components cannot be loaded by launch files yet";
+                    self.say(Level::Error, None, text);
+                    self.conductor.handle_loaded(load, 1);
+                }
+                Command::ForgetLoad { .. } => {}
+                Command::RosTimer { timer, period, .. } => {
+                    let due = self.now().saturating_add(period);
+                    self.conductor.handle_ros_timer(due, timer);
+                }
+            }
+        }
+    }
+
+    fn say(&mut self, level: Level, task: Option<usize>, text: &str) {
+        let name = task.and_then(|task| self.conductor.tasks().get(task));
+        let name = name.map(|task| task.process.name.as_str());
+        let label = level.label();
+        self.files
+            .launch_line(label, name.unwrap_or("launch"), text);
+        self.options.screen.say(level, name, text);
+        if let Some(failure) = self.files.take_failure() {
+            self.options.screen.say(Level::Warning, None, &failure);
+        }
+    }
+
+    fn start(&mut self, task: usize) {
+        let Some(process) = self.conductor.tasks().get(task).map(|one| &one.process) else {
+            return;
+        };
+        let written = process.files.iter().try_for_each(|(path, text)| {
+            fs::write(path, text).map_err(|error| {
+                io::Error::new(error.kind(), format!("write {}: {error}", path.display()))
+            })
+        });
+        let started = written.and_then(|()| Child::start(process, &self.marks));
+        let started = started.and_then(|child| {
+            self.watch(task, &child)?;
+            Ok(child)
+        });
+        let now = self.now();
+        match started {
+            Ok(child) => {
+                self.conductor.handle_started(now, task, child.pid());
+                let lines = [Vec::new(), Vec::new()];
+                self.running.insert(task, Running { child, lines });
+            }
+            Err(error) => {
+                let program = process.words.first().map_or("", String::as_str);
+                let why = format!("{program}: {error}");
+                self.conductor.handle_not_started(now, task, &why);
+            }
+        }
+    }
+
+    /// Has the poll tell of its end and its output.
+    fn watch(&self, task: usize, child: &Child) -> io::Result<()> {
+        let token = (task as u64 + 1) * PER_CHILD;
+        self.poller.add(child.descriptor(), token)?;
+        for (stream, offset) in [(Stream::Out, 1), (Stream::Err, 2)] {
+            if let Some(descriptor) = child.stream(stream) {
+                self.poller.add(descriptor.as_fd(), token + offset)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, token: u64) -> Result<(), RunError> {
+        if token == SIGNAL {
+            let signal = shutdown_signal().map_err(named("hear Ctrl-C"))?;
+            // So that the next one is the first again, and kills nobody.
+            signal.clear();
+            self.conductor.handle_interrupt(self.now());
+            return Ok(());
+        }
+        let task = usize::try_from(token / PER_CHILD - 1).unwrap_or(usize::MAX);
+        match token % PER_CHILD {
+            1 => drop(self.read(task, Stream::Out)),
+            2 => drop(self.read(task, Stream::Err)),
+            _ => self.ended(task),
+        }
+        Ok(())
+    }
+
+    /// Reads once; what is left is reported again.
+    fn read(&mut self, task: usize, stream: Stream) -> Option<usize> {
+        let mut buffer = vec![0; READ_BYTES];
+        let running = self.running.get_mut(&task)?;
+        let read = running.child.read(stream, &mut buffer);
+        let count = read.unwrap_or(0);
+        let pending = &mut running.lines[stream as usize];
+        pending.extend_from_slice(buffer.get(..count).unwrap_or(&[]));
+        let is_over = read.is_none();
+        let mut pending = std::mem::take(pending);
+        let mut start = 0;
+        while let Some(length) = next_line(pending.get(start..).unwrap_or(&[]), is_over) {
+            let line = pending.get(start..start + length).unwrap_or(&[]);
+            let line = line.strip_suffix(b"\n").unwrap_or(line);
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            self.line(task, stream, line);
+            start += length;
+        }
+        pending.drain(..start);
+        if let Some(running) = self.running.get_mut(&task) {
+            running.lines[stream as usize] = pending;
+        }
+        read
+    }
+
+    fn line(&mut self, task: usize, stream: Stream, line: &[u8]) {
+        let Some(process) = self.conductor.tasks().get(task).map(|one| &one.process) else {
+            return;
+        };
+        let (to, name) = match stream {
+            Stream::Out => (process.output.stdout, "stdout"),
+            Stream::Err => (process.output.stderr, "stderr"),
+        };
+        if to.screen {
+            self.options.screen.output(task, &process.name, name, line);
+        }
+        if to.log {
+            self.files.output_line(&process.name, line);
+        }
+        if to.own_log {
+            self.files.own_line(&process.name, name, line);
+        }
+    }
+
+    fn ended(&mut self, task: usize) {
+        let exit = self
+            .running
+            .get_mut(&task)
+            .and_then(|one| one.child.ended());
+        let Some(exit) = exit else {
+            return;
+        };
+        // What it wrote before its end. A grandchild may hold the pipe open: then
+        // what is there now is all that is waited for.
+        for stream in [Stream::Out, Stream::Err] {
+            while self.read(task, stream).is_some_and(|count| count > 0) {}
+            self.rest(task, stream);
+        }
+        self.running.remove(&task);
+        self.conductor.handle_exited(self.now(), task, exit);
+    }
+
+    /// The beginning of a line that will have no end.
+    fn rest(&mut self, task: usize, stream: Stream) {
+        let running = self.running.get_mut(&task);
+        let rest = running.map(|one| std::mem::take(&mut one.lines[stream as usize]));
+        if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
+            self.line(task, stream, &rest);
+        }
+    }
+}
+
+/// How long the first line is, its end included.
+fn next_line(bytes: &[u8], is_over: bool) -> Option<usize> {
+    if let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
+        return Some((end + 1).min(LINE_BYTES_MAX));
+    }
+    match bytes.len() {
+        0 => None,
+        length if length >= LINE_BYTES_MAX => Some(LINE_BYTES_MAX),
+        length if is_over => Some(length),
+        _ => None,
+    }
+}

@@ -1,0 +1,422 @@
+//! What each substitution gives. Semantics: `launch/launch/substitutions` and
+//! `launch_ros/launch_ros/substitutions`; errors say what is accepted.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::expression;
+use super::template::{Call, Part, Template};
+use crate::close_names::{did_you_mean, listed};
+use crate::packages::{Packages, is_program};
+use crate::scope::{GlobalParameter, Scope};
+
+/// Every substitution: its name, how many arguments it takes at least and at most,
+/// and their names.
+pub const SUBSTITUTIONS: &[(&str, usize, usize, &str)] = &[
+    ("all", 1, MANY, "BOOL …"),
+    ("and", 2, 2, "BOOL BOOL"),
+    ("anon", 1, 1, "NAME"),
+    ("any", 1, MANY, "BOOL …"),
+    ("command", 1, 2, "COMMAND [fail|warn|ignore|capture]"),
+    ("dirname", 0, 0, ""),
+    ("env", 1, 2, "NAME [DEFAULT]"),
+    ("equals", 2, 2, "TEXT TEXT"),
+    ("eval", 1, 2, "EXPRESSION [MODULES]"),
+    ("exec-in-pkg", 2, 2, "EXECUTABLE PACKAGE"),
+    ("file-content", 1, 1, "FILE"),
+    ("filename", 0, 0, ""),
+    ("find-exec", 1, 1, "NAME"),
+    ("find-pkg-prefix", 1, 1, "PACKAGE"),
+    ("find-pkg-share", 1, 1, "PACKAGE"),
+    ("for-var", 1, 2, "NAME [DEFAULT]"),
+    ("if", 2, 3, "BOOL THEN [ELSE]"),
+    ("index", 1, 1, "NAME"),
+    ("launch_log_dir", 0, 0, ""),
+    ("log_dir", 0, 0, ""),
+    ("not", 1, 1, "BOOL"),
+    ("not-equals", 2, 2, "TEXT TEXT"),
+    ("or", 2, 2, "BOOL BOOL"),
+    ("param", 1, 2, "NAME [DEFAULT]"),
+    ("path-join", 1, MANY, "PART …"),
+    ("string-join", 2, MANY, "DELIMITER PART …"),
+    ("var", 1, 2, "NAME [DEFAULT]"),
+];
+
+const MANY: usize = usize::MAX;
+/// The longest text that a substitution may give.
+const TEXT_BYTES_MAX: usize = 4 << 20;
+
+/// What substitutions may look at beside the scope.
+pub(crate) struct Surroundings {
+    /// Where packages are.
+    pub packages: Packages,
+    /// The folder of this launch's log files.
+    pub log_folder: PathBuf,
+    /// This host's name and this process's number, of which `anon` makes names.
+    pub host: String,
+    /// See `host`.
+    pub process: u32,
+    /// Remarks for the user that are no faults.
+    pub remarks: Vec<String>,
+    /// How many names `anon` has made.
+    pub anonymous: u32,
+}
+
+/// The text that a template gives.
+///
+/// # Errors
+/// What is wrong, the value and what is accepted, in one sentence.
+pub(crate) fn text(
+    template: &Template,
+    scope: &mut Scope,
+    around: &mut Surroundings,
+) -> Result<String, String> {
+    let mut whole = String::new();
+    for part in &template.parts {
+        match part {
+            Part::Text(text) => whole += text,
+            Part::Call(call) => whole += &value(call, scope, around)?,
+        }
+        if whole.len() > TEXT_BYTES_MAX {
+            return Err(format!(
+                "a text grows larger than {} MiB; put it into a file",
+                TEXT_BYTES_MAX >> 20
+            ));
+        }
+    }
+    Ok(whole)
+}
+
+/// A truth value, as conditions and `$(and …)` read it.
+///
+/// # Errors
+/// Any other text, with the accepted ones.
+pub(crate) fn truth(text: &str) -> Result<bool, String> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" => Ok(true),
+        "false" | "0" | "no" | "off" => Ok(false),
+        _ => Err(format!(
+            "{text:?} is no truth value; write true, 1, yes or on; false, 0, no or off"
+        )),
+    }
+}
+
+fn value(call: &Call, scope: &mut Scope, around: &mut Surroundings) -> Result<String, String> {
+    let Call { name, arguments } = call;
+    let known = SUBSTITUTIONS.iter().find(|known| known.0 == name);
+    let Some((_, least, most, form)) = known else {
+        let names = SUBSTITUTIONS.iter().map(|known| known.0);
+        let way_out = format!(
+            "there are: {}",
+            names.clone().collect::<Vec<_>>().join(", ")
+        );
+        let similar = did_you_mean(name, names, &way_out);
+        return Err(format!("there is no substitution $({name}){similar}"));
+    };
+    let count = arguments.len();
+    if count < *least || count > *most {
+        let form = format!("{name} {form}");
+        return Err(format!(
+            "$({name}) has {count} arguments; write $({})",
+            form.trim_end()
+        ));
+    }
+    // `if` and defaults look only at what they need, so that a missing variable in
+    // the other branch is no fault.
+    let mut lazy = Lazy {
+        arguments,
+        scope,
+        around,
+    };
+    lazy.value(name)
+        .map_err(|message| match message.starts_with("$(") {
+            true => message,
+            false => format!("$({name}): {message}"),
+        })
+}
+
+struct Lazy<'l> {
+    arguments: &'l [Template],
+    scope: &'l mut Scope,
+    around: &'l mut Surroundings,
+}
+
+impl Lazy<'_> {
+    fn text(&mut self, index: usize) -> Result<String, String> {
+        match self.arguments.get(index) {
+            Some(template) => text(template, self.scope, self.around),
+            None => Ok(String::new()),
+        }
+    }
+
+    fn texts(&mut self) -> Result<Vec<String>, String> {
+        (0..self.arguments.len()).map(|at| self.text(at)).collect()
+    }
+
+    fn truth(&mut self, index: usize) -> Result<bool, String> {
+        truth(&self.text(index)?)
+    }
+
+    fn truths(&mut self) -> Result<Vec<bool>, String> {
+        (0..self.arguments.len()).map(|at| self.truth(at)).collect()
+    }
+
+    /// The second argument where there is one, else the fault.
+    fn default_or(&mut self, fault: impl FnOnce(&Self) -> String) -> Result<String, String> {
+        match self.arguments.len() {
+            2.. => self.text(1),
+            _ => Err(fault(self)),
+        }
+    }
+
+    fn value(&mut self, name: &str) -> Result<String, String> {
+        match name {
+            "var" => self.variable(),
+            "env" => self.environment(),
+            "param" => self.parameter(),
+            "for-var" | "index" => self.loop_variable(),
+            "eval" => {
+                let expression = self.text(0)?;
+                self.text(1)?;
+                expression::evaluate(&expression)
+            }
+            "find-pkg-share" => self.package(|package| &package.share),
+            "find-pkg-prefix" => self.package(|package| &package.prefix),
+            "exec-in-pkg" => {
+                let (executable, package) = (self.text(0)?, self.text(1)?);
+                let found = self.around.packages.executable(&package, &executable)?;
+                Ok(found.display().to_string())
+            }
+            "find-exec" => self.program(),
+            "dirname" => Ok(self.scope.folder().display().to_string()),
+            "filename" => {
+                let file = crate::scope::absolute(&self.scope.file);
+                Ok(file.display().to_string())
+            }
+            "file-content" => {
+                let path = self.text(0)?;
+                file_content(Path::new(&path))
+            }
+            "command" => self.command(),
+            "anon" => self.anonymous(),
+            "launch_log_dir" | "log_dir" => Ok(self.around.log_folder.display().to_string()),
+            "if" => match self.truth(0)? {
+                true => self.text(1),
+                false => self.text(2),
+            },
+            "not" => Ok((!self.truth(0)?).to_string()),
+            "and" | "all" => Ok(self.truths()?.into_iter().all(|one| one).to_string()),
+            "or" | "any" => Ok(self.truths()?.into_iter().any(|one| one).to_string()),
+            "equals" => Ok(are_equal(&self.text(0)?, &self.text(1)?).to_string()),
+            "not-equals" => Ok((!are_equal(&self.text(0)?, &self.text(1)?)).to_string()),
+            "string-join" => {
+                let texts = self.texts()?;
+                let (delimiter, parts) = texts.split_first().ok_or("there is no delimiter")?;
+                Ok(parts.join(delimiter))
+            }
+            "path-join" => {
+                let path: PathBuf = self.texts()?.into_iter().collect();
+                Ok(path.display().to_string())
+            }
+            // The table above has no other.
+            _ => Err(format!("there is no substitution $({name})")),
+        }
+    }
+
+    fn variable(&mut self) -> Result<String, String> {
+        let name = self.text(0)?;
+        if let Some(value) = self.scope.configurations.get(&name) {
+            return Ok(value.clone());
+        }
+        self.default_or(|this| {
+            let known = this.scope.configurations.keys().map(String::as_str);
+            let way_out = format!(
+                "declare it with arg or let; known: {}",
+                listed(known.clone())
+            );
+            let similar = did_you_mean(&name, known, &way_out);
+            format!("$(var {name}): there is no argument {name:?}{similar}")
+        })
+    }
+
+    fn loop_variable(&mut self) -> Result<String, String> {
+        let name = self.text(0)?;
+        if let Some(value) = self.scope.loop_variables.get(&name) {
+            return Ok(value.clone());
+        }
+        self.default_or(|this| {
+            let known = listed(this.scope.loop_variables.keys().map(String::as_str));
+            format!("there is no loop variable {name:?} here; known: {known}")
+        })
+    }
+
+    fn environment(&mut self) -> Result<String, String> {
+        let name = self.text(0)?;
+        if let Some(value) = self.scope.environment.get(&name) {
+            return Ok(value.clone());
+        }
+        self.default_or(|_| {
+            format!(
+                "$(env {name}): the environment variable {name:?} is not set; set it, or give a default: $(env {name} VALUE)"
+            )
+        })
+    }
+
+    /// What `set_parameter` has set in this scope.
+    fn parameter(&mut self) -> Result<String, String> {
+        let name = self.text(0)?;
+        let set = self.scope.parameters.iter().rev();
+        let found = set.clone().find_map(|one| match one {
+            GlobalParameter::Value(known, value) if *known == name => Some(value.clone()),
+            _ => None,
+        });
+        if let Some(value) = found {
+            return Ok(value);
+        }
+        self.default_or(|_| {
+            format!("$(param {name}): no set_parameter above has set {name:?}; set it, or give a default: $(param {name} VALUE)")
+        })
+    }
+
+    fn package(
+        &mut self,
+        of: impl Fn(&crate::packages::Package) -> &PathBuf,
+    ) -> Result<String, String> {
+        let name = self.text(0)?;
+        let package = self.around.packages.find(&name)?;
+        Ok(of(&package).display().to_string())
+    }
+
+    /// On the PATH of the environment at this place.
+    fn program(&mut self) -> Result<String, String> {
+        let name = self.text(0)?;
+        let path = self.scope.environment.get("PATH");
+        let path = path.map_or("", String::as_str);
+        find_program(&name, path)
+            .map(|found| found.display().to_string())
+            .ok_or_else(|| format!("there is no program {name:?} on PATH ({path})"))
+    }
+
+    fn anonymous(&mut self) -> Result<String, String> {
+        let name = self.text(0)?;
+        // Under the name that ROS 2 keeps it under.
+        let key = format!("anon{name}");
+        if let Some(made) = self.scope.configurations.get(&key) {
+            return Ok(made.clone());
+        }
+        self.around.anonymous += 1;
+        let made = format!(
+            "{name}_{}_{}_{}",
+            self.around.host, self.around.process, self.around.anonymous
+        );
+        let made: String = made
+            .chars()
+            .map(|letter| {
+                if letter.is_ascii_alphanumeric() {
+                    letter
+                } else {
+                    '_'
+                }
+            })
+            .collect();
+        self.scope.configurations.insert(key, made.clone());
+        Ok(made)
+    }
+
+    /// Runs a command now, while the file is read, and waits for its end.
+    fn command(&mut self) -> Result<String, String> {
+        let line = self.text(0)?;
+        let on_stderr = match self.arguments.len() {
+            2.. => self.text(1)?,
+            _ => "fail".into(),
+        };
+        if !["fail", "ignore", "warn", "capture"].contains(&on_stderr.as_str()) {
+            return Err(format!(
+                "{on_stderr:?} is none of fail, ignore, warn and capture, which say what output on standard error does"
+            ));
+        }
+        let words = Template {
+            parts: vec![Part::Text(line.clone())],
+        };
+        let words = words.words()?;
+        let words: Vec<&str> = words.iter().filter_map(Template::as_text).collect();
+        let Some((program, arguments)) = words.split_first() else {
+            return Err("the command is empty; write $(command 'PROGRAM ARGUMENT …')".into());
+        };
+        let output = Command::new(program)
+            .args(arguments)
+            .env_clear()
+            .envs(&self.scope.environment)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| format!("cannot run {line:?}: {error}"))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = said.trim();
+        if !output.status.success() {
+            let said = if said.is_empty() { "" } else { said };
+            return Err(format!("{line:?} failed ({}) {said}", output.status));
+        }
+        let mut out = String::from_utf8_lossy(&output.stdout).into_owned();
+        match on_stderr.as_str() {
+            "capture" => out += &String::from_utf8_lossy(&output.stderr),
+            "fail" if !said.is_empty() => {
+                return Err(format!(
+                    "{line:?} wrote on standard error: {said}; write $(command '…' warn), ignore or capture if that is no failure"
+                ));
+            }
+            "warn" if !said.is_empty() => {
+                let remark = format!("$(command {line:?}) wrote on standard error: {said}");
+                self.around.remarks.push(remark);
+            }
+            _ => {}
+        }
+        Ok(out)
+    }
+}
+
+/// The program of that name on a search path; a name with a slash is a path.
+pub(crate) fn find_program(name: &str, path: &str) -> Option<PathBuf> {
+    if name.contains('/') {
+        return Some(PathBuf::from(name)).filter(|path| is_program(path));
+    }
+    let folders = path.split(':').filter(|folder| !folder.is_empty());
+    folders
+        .map(|folder| Path::new(folder).join(name))
+        .find(|path| !name.is_empty() && is_program(path))
+}
+
+fn file_content(path: &Path) -> Result<String, String> {
+    let name = path.display();
+    let cannot = |error: std::io::Error| format!("cannot read {name}: {error}");
+    let file = fs::File::open(path).map_err(cannot)?;
+    let mut bytes = Vec::new();
+    let mut limited = file.take(TEXT_BYTES_MAX as u64 + 1);
+    limited.read_to_end(&mut bytes).map_err(cannot)?;
+    if bytes.len() > TEXT_BYTES_MAX {
+        return Err(format!(
+            "{name} is larger than {} MiB",
+            TEXT_BYTES_MAX >> 20
+        ));
+    }
+    String::from_utf8(bytes).map_err(|_| format!("{name} is no UTF-8 text"))
+}
+
+/// Truth values by meaning, numbers nearly, everything else letter by letter, as
+/// `equals_substitution.py`.
+fn are_equal(left: &str, right: &str) -> bool {
+    let is_true = |text: &str| match text.to_ascii_lowercase().as_str() {
+        "true" | "1" => Some(true),
+        "false" | "0" => Some(false),
+        _ => None,
+    };
+    if let (Some(left), Some(right)) = (is_true(left), is_true(right)) {
+        return left == right;
+    }
+    if let (Ok(left), Ok(right)) = (left.trim().parse::<f64>(), right.trim().parse::<f64>()) {
+        // Python's math.isclose.
+        return left == right || (left - right).abs() <= 1e-9 * left.abs().max(right.abs());
+    }
+    left == right
+}
