@@ -126,6 +126,9 @@ pub struct NodeFacts {
     pub namespace: String,
     /// What kind of node it is.
     pub kind: NodeKind,
+    /// Managed nodes, by full name, that have to be active before this one is brought
+    /// up.
+    pub needs: Vec<String>,
 }
 
 /// What kind of node a process has.
@@ -305,10 +308,15 @@ impl Plan {
 
     /// All processes, those of timers and of `on_exit` too, in the file's order.
     pub fn processes(&self) -> Vec<&Process> {
-        let mut found = Vec::new();
-        collect(&self.steps, &mut found);
-        found
+        processes(&self.steps)
     }
+}
+
+/// All processes of these steps and of what lies in them.
+pub(crate) fn processes(steps: &[Step]) -> Vec<&Process> {
+    let mut found = Vec::new();
+    collect(steps, &mut found);
+    found
 }
 
 fn collect<'p>(steps: &'p [Step], found: &mut Vec<&'p Process>) {

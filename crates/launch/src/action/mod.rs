@@ -21,9 +21,10 @@ use std::rc::Rc;
 
 use pteros_component::Index;
 
+use crate::close_names::{did_you_mean, listed};
 use crate::document::{Document, Element};
 use crate::fault::{Fault, Faults};
-use crate::plan::{Argument, Plan, Request, Step};
+use crate::plan::{Argument, NodeKind, Plan, Process, Request, Step};
 use crate::scope::Scope;
 use crate::substitution::evaluate::Surroundings;
 
@@ -96,6 +97,7 @@ impl Builder {
         let document = self.document(&request.file)?;
         self.file(&document, &mut steps);
         self.refuse_unknown_arguments(request);
+        self.refuse_unknown_needs(&steps);
         if !self.faults.is_empty() {
             self.faults.sort();
             return Err(self.faults);
@@ -107,6 +109,31 @@ impl Builder {
             remarks: self.around.remarks,
             files: self.documents.into_keys().collect(),
         })
+    }
+
+    /// `depends_on` names nodes that are brought up here, since for others nobody would
+    /// know when they are.
+    fn refuse_unknown_needs(&mut self, steps: &[Step]) {
+        let managed = |process: &&Process| {
+            let node = process.node.as_ref();
+            node.is_some_and(|node| node.kind == NodeKind::Lifecycle { autostart: true })
+        };
+        let processes = crate::plan::processes(steps);
+        let nodes = processes.iter().copied().filter(managed);
+        let names = nodes.filter_map(|process| process.node.as_ref()?.full_name());
+        let names: Vec<String> = names.collect();
+        for process in &processes {
+            let needs = process.node.iter().flat_map(|node| &node.needs);
+            for needed in needs.filter(|needed| !names.contains(needed)) {
+                let known = names.iter().map(String::as_str);
+                let way_out = format!("there are: {}", listed(known.clone()));
+                let similar = did_you_mean(needed, known, &way_out);
+                self.faults.push(Fault::at(
+                    &process.place,
+                    format!("depends_on: no lifecycle_node with autostart is {needed:?}{similar}"),
+                ));
+            }
+        }
     }
 
     /// What a file holds, in the present scope.

@@ -44,6 +44,7 @@ impl Builder {
             name,
             namespace,
             kind,
+            needs: self.needs(element)?,
         };
         words.extend(self.words(element, "args")?);
         let mut files = Vec::new();
@@ -79,6 +80,18 @@ impl Builder {
         }
         steps.push(Step::Start(Box::new(process)));
         Ok(())
+    }
+
+    /// `depends_on`: managed nodes, apart by blanks or commas; one without a slash is in
+    /// the same namespace.
+    fn needs(&mut self, element: &Element) -> Result<Vec<String>, Fault> {
+        let words = self.text(element, "depends_on")?.unwrap_or_default();
+        let words = words.split([',', ' ']).filter(|word| !word.is_empty());
+        let full = words.map(|word| match word.starts_with('/') {
+            true => word.to_owned(),
+            false => format!("{}/{word}", self.scope.namespace.trim_end_matches('/')),
+        });
+        Ok(full.collect())
     }
 
     /// The remaps of the scope, then the element's own.

@@ -145,6 +145,7 @@ const LIFECYCLE: &[&str] = &[
     "ros_args",
     "exec_name",
     "autostart",
+    "depends_on",
     "cwd",
     "on_exit",
     "launch-prefix",

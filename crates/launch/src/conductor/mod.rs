@@ -430,6 +430,11 @@ impl Conductor {
         }
     }
 
+    /// Something else that was to be done will not be done.
+    pub fn handle_failed(&mut self) {
+        self.is_failed = true;
+    }
+
     /// A timer on the ROS clock is due.
     pub fn handle_ros_timer(&mut self, now: Duration, timer: usize) {
         if let Some(one) = self.timers.get_mut(timer) {

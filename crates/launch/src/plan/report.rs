@@ -109,6 +109,7 @@ fn process(process: &Process, environment: &BTreeMap<String, String>) -> Value {
             "full_name": node.full_name(),
             "kind": kind,
             "autostart": autostart,
+            "depends_on": node.needs,
         })
     });
     let respawn = process.respawn.map(|respawn| {

@@ -10,6 +10,7 @@ mod files;
 mod guard;
 pub(crate) mod log_folder;
 mod remnants;
+mod ros;
 mod screen;
 mod supervisor;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -16,9 +16,10 @@ use super::files::Files;
 use super::guard::Guard;
 use super::log_folder::LogFolder;
 use super::remnants::{self, MARK_VARIABLE};
+use super::ros::{self, News, Ros};
 use super::screen::Screen;
 use crate::conductor::{Command, Conductor};
-use crate::plan::{Level, Plan};
+use crate::plan::{Level, NodeKind, Plan};
 
 /// How a launch runs.
 pub struct RunOptions {
@@ -68,6 +69,8 @@ const LINE_BYTES_MAX: usize = 64 << 10;
 const READ_BYTES: usize = 64 << 10;
 /// Tokens of the poll: Ctrl-C; then four for each start of a process.
 const SIGNAL: u64 = 0;
+/// The launch's own node.
+const ROS: u64 = 1;
 const PER_CHILD: u64 = 4;
 
 /// A process, and the beginnings of lines that it has written.
@@ -88,6 +91,12 @@ pub struct Supervisor {
     marks: String,
     left: usize,
     is_over: bool,
+    ros: Option<Ros>,
+    /// The processes' domain, where it is not the launcher's own.
+    domain: Option<u32>,
+    /// Managed nodes to be brought up, and whom they need.
+    managed: Vec<(String, Vec<String>)>,
+    lifecycle_waker: Option<OwnedFd>,
 }
 
 impl Supervisor {
@@ -121,6 +130,10 @@ impl Supervisor {
             marks,
             left: 0,
             is_over: false,
+            ros: None,
+            domain: domain(plan),
+            managed: managed(plan),
+            lifecycle_waker: None,
         })
     }
 
@@ -143,18 +156,31 @@ impl Supervisor {
         );
         loop {
             self.obey();
+            if self.conductor.is_stopping()
+                && let Some(ros) = &mut self.ros
+            {
+                ros.stop_supervising();
+            }
             self.options.screen.flush();
             if self.is_over {
                 break;
             }
             let timeout = self.conductor.next_timeout();
             let timeout = timeout.map(|due| due.saturating_sub(self.began.elapsed()));
+            let looks = self.ros.as_ref().is_some_and(Ros::needs_looks);
+            let timeout = match looks {
+                true => Some(timeout.unwrap_or(ros::LOOK).min(ros::LOOK)),
+                false => timeout,
+            };
             self.poller
                 .wait(&mut events, timeout)
                 .map_err(named("wait for processes"))?;
             let tokens: Vec<u64> = events.iter().map(|event| event.token).collect();
             for token in tokens {
                 self.handle(token)?;
+            }
+            if looks {
+                self.take_news();
             }
         }
         if let Some(guard) = &mut guard {
@@ -186,16 +212,17 @@ impl Supervisor {
                     self.conductor.handle_swept(self.left);
                 }
                 Command::End => self.is_over = true,
-                Command::Load { load } => {
-                    let text = "components cannot be loaded by launch files yet";
-                    self.say(Level::Error, None, text);
-                    self.conductor.handle_loaded(load, 1);
+                Command::Load { load } => self.load(load),
+                Command::ForgetLoad { load } => {
+                    if let Some(ros) = &mut self.ros {
+                        ros.forget(load);
+                    }
                 }
-                Command::ForgetLoad { .. } => {}
-                Command::RosTimer { timer, period, .. } => {
-                    let due = self.now().saturating_add(period);
-                    self.conductor.handle_ros_timer(due, timer);
-                }
+                Command::RosTimer {
+                    timer,
+                    period,
+                    simulated,
+                } => self.ros_timer(timer, period, simulated),
             }
         }
     }
@@ -209,6 +236,78 @@ impl Supervisor {
         self.options.screen.say(level, name, text);
         if let Some(failure) = self.files.take_failure() {
             self.options.screen.say(Level::Warning, None, &failure);
+        }
+    }
+
+    /// The launch's own node, made when it is first needed.
+    fn ros(&mut self) -> Result<&mut Ros, String> {
+        if self.ros.is_none() {
+            let ros = Ros::new(self.domain)?;
+            let watched = self.poller.add(ros.as_fd(), ROS);
+            watched.map_err(|error| error.to_string())?;
+            self.ros = Some(ros);
+        }
+        self.ros.as_mut().ok_or_else(|| "there is no node".into())
+    }
+
+    fn load(&mut self, number: usize) {
+        let Some(load) = self.conductor.load(number).cloned() else {
+            return;
+        };
+        let begun = self.ros().and_then(|ros| ros.load(number, &load));
+        if let Err(why) = begun {
+            let place = &load.place;
+            self.say(Level::Error, None, &format!("{place}: {why}"));
+            self.conductor.handle_loaded(number, load.components.len());
+        }
+    }
+
+    fn ros_timer(&mut self, number: usize, period: Duration, simulated: bool) {
+        let begun = self
+            .ros()
+            .and_then(|ros| ros.timer(number, period, simulated));
+        if let Err(why) = begun {
+            self.say(Level::Error, None, &format!("ros_timer: {why}"));
+            self.conductor.handle_failed();
+        }
+    }
+
+    /// Managed nodes with `autostart`, from when the first of them starts.
+    fn supervise(&mut self) {
+        let nodes = std::mem::take(&mut self.managed);
+        if nodes.is_empty() {
+            return;
+        }
+        let domain = self.domain;
+        let begun = self.ros().and_then(|ros| {
+            let waker = ros.supervise(domain, nodes)?;
+            waker
+                .try_clone_to_owned()
+                .map_err(|error| error.to_string())
+        });
+        let begun = begun.and_then(|waker| {
+            let watched = self.poller.add(&waker, ROS);
+            self.lifecycle_waker = Some(waker);
+            watched.map_err(|error| error.to_string())
+        });
+        if let Err(why) = begun {
+            self.say(Level::Error, None, &format!("lifecycle_node: {why}"));
+            self.conductor.handle_failed();
+        }
+    }
+
+    /// What the launch's own node has to tell.
+    fn take_news(&mut self) {
+        let news = self.ros.as_mut().map(Ros::turn).unwrap_or_default();
+        for one in news {
+            match one {
+                // Who goes now goes because it is told to.
+                News::Say(..) | News::GivenUp if self.conductor.is_stopping() => {}
+                News::Say(level, text) => self.say(level, None, &text),
+                News::GivenUp => self.conductor.handle_failed(),
+                News::Loaded(load, failed) => self.conductor.handle_loaded(load, failed),
+                News::Due(timer) => self.conductor.handle_ros_timer(self.now(), timer),
+            }
         }
     }
 
@@ -227,14 +326,19 @@ impl Supervisor {
             Ok(child)
         });
         let now = self.now();
+        let kind = process.node.as_ref().map(|node| node.kind);
+        let is_managed = kind == Some(NodeKind::Lifecycle { autostart: true });
+        let program = process.words.first().cloned().unwrap_or_default();
         match started {
             Ok(child) => {
                 self.conductor.handle_started(now, task, child.pid());
                 let lines = [Vec::new(), Vec::new()];
                 self.running.insert(task, Running { child, lines });
+                if is_managed {
+                    self.supervise();
+                }
             }
             Err(error) => {
-                let program = process.words.first().map_or("", String::as_str);
                 let why = format!("{program}: {error}");
                 self.conductor.handle_not_started(now, task, &why);
             }
@@ -259,6 +363,10 @@ impl Supervisor {
             // So that the next one is the first again, and kills nobody.
             signal.clear();
             self.conductor.handle_interrupt(self.now());
+            return Ok(());
+        }
+        if token == ROS {
+            self.take_news();
             return Ok(());
         }
         let task = usize::try_from(token / PER_CHILD - 1).unwrap_or(usize::MAX);
@@ -340,6 +448,28 @@ impl Supervisor {
             self.line(task, stream, &rest);
         }
     }
+}
+
+/// The domain that all containers and managed nodes are in, where the launch file
+/// sets one.
+fn domain(plan: &Plan) -> Option<u32> {
+    let with_ros = plan.processes().into_iter().filter(|process| {
+        let kind = process.node.as_ref().map(|node| node.kind);
+        kind.is_some_and(|kind| kind != NodeKind::Plain)
+    });
+    let mut domains = with_ros.filter_map(|process| process.environment.get("ROS_DOMAIN_ID"));
+    domains.next()?.trim().parse().ok()
+}
+
+/// The managed nodes that are to be brought up, and whom they need.
+fn managed(plan: &Plan) -> Vec<(String, Vec<String>)> {
+    let nodes = plan.processes().into_iter().filter_map(|process| {
+        let node = process.node.as_ref()?;
+        let is_managed = node.kind == NodeKind::Lifecycle { autostart: true };
+        let name = node.full_name().filter(|_| is_managed)?;
+        Some((name, node.needs.clone()))
+    });
+    nodes.collect()
 }
 
 /// How long the first line is, its end included.
