@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use pteros::ServiceIntrospection;
 use pteros::config::DiscoveryRange;
 use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoInts_Response};
 use pteros::prelude::*;
@@ -34,6 +35,9 @@ impl Adder {
             .create_service::<AddTwoInts>("add_two_ints", |request| AddTwoInts_Response {
                 sum: request.a + request.b,
             })
+            .unwrap();
+        service
+            .configure_introspection(QosProfile::default(), ServiceIntrospection::Contents)
             .unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
@@ -129,4 +133,21 @@ fn a_call_that_cannot_be_answered_says_why() {
     );
     assert!(field.err.contains('c'), "{}", field.err);
     assert_eq!(field.code, Some(1));
+}
+
+#[test]
+fn requests_and_answers_are_printed_as_their_service_tells_of_them() {
+    let domain = Domain::new();
+    let _adder = Adder::new(&domain);
+    let calls = "service call --rate 20 /add_two_ints example_interfaces/srv/AddTwoInts";
+    let _calls = domain.start_with(calls, "{a: 20, b: 3}");
+    for ty in ["", " example_interfaces/srv/AddTwoInts"] {
+        let words = format!("service echo --once --json --timeout 20 /add_two_ints{ty}");
+        let event = domain.run(&words).json();
+        let kind = event["info"]["event_type"].as_u64().unwrap();
+        match kind {
+            1 => assert_eq!(event["request"][0]["a"], 20, "{event:#}"),
+            _ => assert_eq!(event["response"][0]["sum"], 23, "{event:#}"),
+        }
+    }
 }

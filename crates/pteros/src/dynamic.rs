@@ -193,7 +193,7 @@ impl Outgoing for Outbound<'_> {
 }
 
 /// Bytes that are ready to go.
-struct Ready(Bytes);
+pub(crate) struct Ready(pub(crate) Bytes);
 
 impl Outgoing for Ready {
     fn message_type(&self) -> TypeId {

@@ -123,6 +123,17 @@ pub enum NodeError {
 /// Why there is no publisher, subscription or timer.
 #[derive(Debug, Error)]
 pub enum CreateError {
+    /// The library that a service's types come from does not have the type of its
+    /// events.
+    #[error(
+        "service \"{service}\": type {service_type} has no event type: service_msgs/msg/ServiceEventInfo is not among the definitions; load the package service_msgs, or merge pteros::interfaces::library()"
+    )]
+    NoEventType {
+        /// The service.
+        service: String,
+        /// Its type.
+        service_type: String,
+    },
     /// The topic's name is wrong, after remapping.
     #[error(transparent)]
     Name(#[from] NameError),

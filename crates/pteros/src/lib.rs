@@ -120,7 +120,7 @@ pub use qos::QosProfile;
 pub use sample::{Sample, SampleInfo};
 pub use service::{
     Call, CallError, Client, DynamicClient, DynamicService, DynamicServiceType, Service,
-    ServiceCall, ServiceOptions, ServiceTypeError,
+    ServiceCall, ServiceIntrospection, ServiceOptions, ServiceTypeError,
 };
 pub use set_qos::SetQosError;
 pub use subscription::{Subscription, SubscriptionOptions};

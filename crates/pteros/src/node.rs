@@ -291,6 +291,56 @@ impl NodeCore {
     }
 }
 
+impl NodeCore {
+    pub(crate) fn raw_publisher(
+        self: &Arc<Self>,
+        topic: &str,
+        ty: TypeFacts<'_>,
+        mut options: PublisherOptions,
+    ) -> Result<Arc<RawPublisher>, CreateError> {
+        let topic = self.resolve(topic, &options.qos)?;
+        if let Some(overrides) = &options.qos_overrides {
+            let store = &self.parameters;
+            overrides.apply(store, (&topic, "publisher"), &mut options.qos)?;
+        }
+        ty.note_in(&self.context().inner.types);
+        let mut spec = spec(&topic, ty, &options.qos, |qos| qos.to_endpoint())?;
+        spec.group = options.group;
+        let runtime = self.core();
+        let own_name = || {
+            let domain_id = runtime.options().domain_id;
+            default_name(domain_id, &self.path(), &topic)
+        };
+        spec.store = Some(options.store.unwrap_or_else(own_name));
+        let created = match &options.pace {
+            Some(pace) => runtime.create_paced_writer(spec, pace),
+            None => runtime.create_writer(spec),
+        };
+        let endpoint = created.map_err(|source| CreateError::Endpoint {
+            topic: topic.clone(),
+            source,
+        })?;
+        self.attach_endpoint(&endpoint.data);
+        let callback_group = group_for(self, options.callback_group.as_ref());
+        let what = format!("publisher \"{topic}\" of node \"{}\"", self.path());
+        let raw = Arc::new(RawPublisher {
+            node: self.clone(),
+            endpoint: endpoint.clone(),
+            topic,
+            representation: options.qos.representation.unwrap_or_default(),
+            qos: InForce::new(options.qos),
+            on_event: options
+                .on_event
+                .map(|callback| EventTask::new(&endpoint.events, callback, &callback_group, what)),
+            callback_group,
+            memory: PayloadMemory::default(),
+        });
+        let part: Weak<RawPublisher> = Arc::downgrade(&raw);
+        self.add(part);
+        Ok(raw)
+    }
+}
+
 impl Place {
     /// The parts are handed out so that none is dropped, which may run user
     /// code, before the lock is released.
@@ -488,48 +538,9 @@ impl Node {
         &self,
         topic: &str,
         ty: TypeFacts<'_>,
-        mut options: PublisherOptions,
+        options: PublisherOptions,
     ) -> Result<Arc<RawPublisher>, CreateError> {
-        let topic = self.core.resolve(topic, &options.qos)?;
-        if let Some(overrides) = &options.qos_overrides {
-            let store = &self.core.parameters;
-            overrides.apply(store, (&topic, "publisher"), &mut options.qos)?;
-        }
-        ty.note_in(&self.context().inner.types);
-        let mut spec = spec(&topic, ty, &options.qos, |qos| qos.to_endpoint())?;
-        spec.group = options.group;
-        let runtime = self.core.core();
-        let own_name = || {
-            let domain_id = runtime.options().domain_id;
-            default_name(domain_id, &self.fully_qualified_name(), &topic)
-        };
-        spec.store = Some(options.store.unwrap_or_else(own_name));
-        let created = match &options.pace {
-            Some(pace) => runtime.create_paced_writer(spec, pace),
-            None => runtime.create_writer(spec),
-        };
-        let endpoint = created.map_err(|source| CreateError::Endpoint {
-            topic: topic.clone(),
-            source,
-        })?;
-        self.core.attach_endpoint(&endpoint.data);
-        let callback_group = group_for(&self.core, options.callback_group.as_ref());
-        let what = format!("publisher \"{topic}\" of node \"{}\"", self.core.path());
-        let raw = Arc::new(RawPublisher {
-            node: self.core.clone(),
-            endpoint: endpoint.clone(),
-            topic,
-            representation: options.qos.representation.unwrap_or_default(),
-            qos: InForce::new(options.qos),
-            on_event: options
-                .on_event
-                .map(|callback| EventTask::new(&endpoint.events, callback, &callback_group, what)),
-            callback_group,
-            memory: PayloadMemory::default(),
-        });
-        let part: Weak<RawPublisher> = Arc::downgrade(&raw);
-        self.core.add(part);
-        Ok(raw)
+        self.core.raw_publisher(topic, ty, options)
     }
 
     // --- subscriptions ---

@@ -1,6 +1,7 @@
 //! `pteros service`: list and call services.
 
 mod call;
+mod echo;
 mod find;
 mod known;
 mod list;
@@ -17,6 +18,8 @@ pub enum ServiceVerb {
     List(list::List),
     /// Call a service and print the answer
     Call(call::Call),
+    /// Print requests and replies as their services and clients tell of them
+    Echo(Box<echo::Echo>),
     /// List the services of a type
     Find(find::Find),
     /// Print a service's type
@@ -29,6 +32,7 @@ impl ServiceVerb {
         match self {
             Self::List(verb) => verb.run(shared),
             Self::Call(verb) => verb.run(shared),
+            Self::Echo(verb) => verb.run(shared),
             Self::Find(verb) => verb.run(shared),
             Self::Type(verb) => verb.run(shared),
         }

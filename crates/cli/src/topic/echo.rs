@@ -23,6 +23,20 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// Arguments of `topic echo`.
 #[derive(Debug, Args)]
 pub struct Echo {
+    #[command(flatten)]
+    pub flags: EchoFlags,
+    /// Name of the topic (e.g. /chatter)
+    pub topic_name: String,
+    /// Its type (e.g. std_msgs/msg/String) [default: what the graph says]
+    pub message_type: Option<String>,
+    // Last, since its heading would take in what follows.
+    #[command(flatten)]
+    pub qos: QosFlags,
+}
+
+/// What `topic echo` and `service echo` have in common.
+#[derive(Debug, Args)]
+pub struct EchoFlags {
     /// Print the first message and exit
     #[arg(long)]
     once: bool,
@@ -78,32 +92,26 @@ pub struct Echo {
     #[arg(short = 'n', long, value_name = "NAME")]
     node_name: Option<String>,
     #[command(flatten)]
-    discovery: DiscoveryFlags,
-    /// Name of the topic (e.g. /chatter)
-    topic_name: String,
-    /// Its type (e.g. std_msgs/msg/String) [default: what the graph says]
-    message_type: Option<String>,
-    // Last, since its heading would take in what follows.
-    #[command(flatten)]
-    qos: QosFlags,
+    pub discovery: DiscoveryFlags,
 }
 
 impl Echo {
     /// Prints messages until Ctrl-C or as the flags say.
     pub fn run(self, shared: &Shared) -> Result<()> {
         if self
+            .flags
             .field
             .as_deref()
             .is_some_and(|field| field.trim_matches('.').is_empty())
         {
             bail!("--field is empty: name a field, such as data or header.stamp.sec");
         }
-        let session = Session::open(shared, self.node_name.as_deref())?;
+        let session = Session::open(shared, self.flags.node_name.as_deref())?;
         let topic = session.topic(&self.topic_name)?;
-        let graph = session.discover(&self.discovery);
+        let graph = session.discover(&self.flags.discovery);
         let type_name = self.type_name(shared, &session, &graph, &topic)?;
         let qos = self.choose_qos(shared, &graph, &topic)?;
-        let message_type = if self.raw && self.content_filter.is_none() {
+        let message_type = if self.flags.raw && self.flags.content_filter.is_none() {
             None
         } else {
             Some(self.message_type(shared, &graph, &topic, &type_name)?)
@@ -121,9 +129,9 @@ impl Echo {
         if let Some(reader) = message_type.as_ref().and_then(DynamicType::key_reader) {
             options = options.key_reader(reader);
         }
-        if let (Some(expression), Some(ty)) = (&self.content_filter, &message_type) {
+        if let (Some(expression), Some(ty)) = (&self.flags.content_filter, &message_type) {
             options = options.message_type(ty);
-            options = options.content_filter(expression, self.filter_parameter.clone());
+            options = options.content_filter(expression, self.flags.filter_parameter.clone());
         }
         // Some types have a name of their own in DDS.
         let dds_name = message_type.as_ref().and_then(DynamicType::dds_name);
@@ -132,8 +140,8 @@ impl Echo {
         let subscription =
             node.create_raw_subscription(&self.topic_name, type_name, hash, options)?;
 
-        let end = self.timeout.map(|timeout| Instant::now() + timeout);
-        let mut printer = Printer::new(&self, shared, message_type.filter(|_| !self.raw));
+        let end = self.flags.timeout.map(|timeout| Instant::now() + timeout);
+        let mut printer = Printer::new(&self, shared, message_type.filter(|_| !self.flags.raw));
         let mut mismatches = Mismatches::new(&graph, &topic);
         while !session.context.is_shut_down() {
             let now = Instant::now();
@@ -146,7 +154,7 @@ impl Echo {
                     Change::End(end) => printer.print_end(&end)?,
                     Change::Sample(sample) => {
                         printer.print(&sample)?;
-                        if self.once {
+                        if self.flags.once {
                             return Ok(());
                         }
                     }
@@ -156,10 +164,10 @@ impl Echo {
                 break;
             }
         }
-        if self.once && session.context.is_shut_down() {
+        if self.flags.once && session.context.is_shut_down() {
             return Err(Interrupted.into());
         }
-        if let (true, Some(timeout)) = (self.once, self.timeout) {
+        if let (true, Some(timeout)) = (self.flags.once, self.flags.timeout) {
             bail!(
                 "no message on {topic} within {} s; to see what stands between: pteros topic why {topic}",
                 timeout.as_secs_f64()
@@ -177,8 +185,15 @@ impl Echo {
     ) -> Result<String> {
         match &self.message_type {
             // Raw bytes need no definition, so any name is good.
-            Some(name) if self.raw => Ok(name.clone()),
-            Some(name) => known_message(&shared.library()?, name),
+            Some(name) if self.flags.raw => Ok(name.clone()),
+            Some(name) => {
+                let library = shared.library()?;
+                // Of introspection: such types are in no file of their own.
+                match name.ends_with("_Event") && library.describe(name).is_ok() {
+                    true => Ok(name.clone()),
+                    false => known_message(&library, name),
+                }
+            }
             None => {
                 let known = known_topic(session, graph, topic).with_context(|| {
                     format!("cannot tell the type of '{topic}'; to wait for it, give the type too")
@@ -270,10 +285,10 @@ struct Printer<'a> {
 impl<'a> Printer<'a> {
     fn new(echo: &'a Echo, shared: &'a Shared, message_type: Option<DynamicType>) -> Self {
         let options = YamlOptions {
-            flow_style: echo.flow_style,
-            no_arr: echo.no_arr,
-            no_str: echo.no_str,
-            truncate_length: (!echo.full_length).then_some(echo.truncate_length),
+            flow_style: echo.flags.flow_style,
+            no_arr: echo.flags.no_arr,
+            no_str: echo.flags.no_str,
+            truncate_length: (!echo.flags.full_length).then_some(echo.flags.truncate_length),
         };
         Self {
             echo,
@@ -302,7 +317,7 @@ impl<'a> Printer<'a> {
                         return Ok(());
                     }
                 };
-                Some(match &self.echo.field {
+                Some(match &self.echo.flags.field {
                     Some(path) => message
                         .get(path.trim_matches('.'))
                         .context("--field")?
@@ -311,7 +326,7 @@ impl<'a> Printer<'a> {
                 })
             }
         };
-        if self.echo.clear {
+        if self.echo.flags.clear {
             self.shared.console.text("\x1b[H\x1b[2J")?;
         }
         let info = Info::new(sample.info(), self.received);
@@ -345,7 +360,7 @@ impl<'a> Printer<'a> {
             return Ok(console.json_line(&line)?);
         }
         let key = serde_json::Value::Object(key);
-        if self.echo.csv || self.echo.field.is_some() {
+        if self.echo.flags.csv || self.echo.flags.field.is_some() {
             console.remark(format!("instance {key}: {state}"));
             return Ok(());
         }
@@ -353,9 +368,9 @@ impl<'a> Printer<'a> {
     }
 
     fn text(&self, bytes: &[u8], value: Option<&Value>, info: &Info) -> String {
-        let with_info = self.echo.include_message_info;
+        let with_info = self.echo.flags.include_message_info;
         match value {
-            Some(Value::Message(message)) if self.echo.csv => {
+            Some(Value::Message(message)) if self.echo.flags.csv => {
                 let fields = message.to_csv(&self.options);
                 if with_info {
                     format!("{},{fields}\n", info.csv())
@@ -391,7 +406,7 @@ impl<'a> Printer<'a> {
             None => json!({ "raw": hex(bytes) }),
             Some(value) => serde_json::from_str(&value.to_json())?,
         };
-        let answer = if self.echo.include_message_info {
+        let answer = if self.echo.flags.include_message_info {
             json!({ "info": info.json(), "message": message })
         } else {
             message
@@ -403,7 +418,7 @@ impl<'a> Printer<'a> {
     fn report_lost(&mut self, lost: u64) {
         let change = lost.saturating_sub(self.lost);
         self.lost = lost;
-        if change > 0 && !self.echo.no_lost_messages {
+        if change > 0 && !self.echo.flags.no_lost_messages {
             self.shared.console.remark(format!(
                 "A message was lost!!!\n\ttotal count change:{change}\n\ttotal count: {lost}---"
             ));

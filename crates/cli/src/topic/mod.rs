@@ -2,7 +2,7 @@
 
 mod bandwidth;
 mod delay;
-mod echo;
+pub mod echo;
 mod find;
 mod hz;
 mod info;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use pteros_msg::cdr::Representation;
-use pteros_msg::message::Service as ServiceType;
+use pteros_msg::message::{Encode, Service as ServiceType};
 use pteros_rmw::gate::Gate;
 use pteros_rmw::graph::NodeKey;
 use pteros_rmw::reader::{ReaderEndpoint, Wants};
@@ -19,6 +19,7 @@ use pteros_rmw::rtps::time::Instant;
 use pteros_rmw::service::{CallId, Reply, SendError, ServiceClient};
 use pteros_rmw::writer::Outgoing;
 
+use super::introspection::{EventKind, Introspection};
 use super::{Call, CallError, ServiceOptions, Types};
 use crate::callback_group::{GroupCore, group_for};
 use crate::error::CreateError;
@@ -80,8 +81,9 @@ impl<S: ServiceType> Client<S> {
         request: &S::Request,
         timeout: Duration,
     ) -> Result<Sample<S::Response>, CallError> {
-        let start =
-            |core: &Arc<ClientCore<S::Response>>| core.start_call(&mut self.outgoing(request));
+        let start = |core: &Arc<ClientCore<S::Response>>| {
+            core.start_call(&mut self.outgoing(request), request)
+        };
         self.core.call(timeout, start)
     }
 
@@ -91,7 +93,7 @@ impl<S: ServiceType> Client<S> {
     /// # Errors
     /// See [`CallError`]; [`CallError::NoServer`] if none is there now.
     pub fn call_async(&self, request: &S::Request) -> Result<Call<S::Response>, CallError> {
-        self.core.start_call(&mut self.outgoing(request))
+        self.core.start_call(&mut self.outgoing(request), request)
     }
 
     /// Asks, and calls `answered` from the node's executor once the answer is
@@ -106,7 +108,7 @@ impl<S: ServiceType> Client<S> {
     ) -> Result<(), CallError> {
         let answered: Answered<_> = Box::new(answered);
         self.core
-            .start(&mut self.outgoing(request), Some(answered))
+            .start(&mut self.outgoing(request), request, Some(answered))
             .map(drop)
     }
 
@@ -238,6 +240,7 @@ pub(crate) struct ClientCore<R: 'static> {
     place: Mutex<Place>,
     /// A wait set is to hear of each answer.
     is_watched: AtomicBool,
+    pub(super) introspection: Introspection<(), R>,
     on_event: Arc<EventTask>,
     callback_group: Arc<GroupCore>,
 }
@@ -290,6 +293,7 @@ impl<R: Send + Sync + 'static> ClientCore<R> {
                 bed,
                 place: Mutex::default(),
                 is_watched: AtomicBool::new(false),
+                introspection: Introspection::default(),
                 runtime,
             }
         });
@@ -316,8 +320,9 @@ impl<R: Send + Sync + 'static> ClientCore<R> {
     pub(super) fn start_call(
         self: &Arc<Self>,
         request: &mut dyn Outgoing,
+        contents: &dyn Encode,
     ) -> Result<Call<R>, CallError> {
-        let id = self.start(request, None)?;
+        let id = self.start(request, contents, None)?;
         let client = self.clone();
         Ok(Call { client, id })
     }
@@ -325,6 +330,7 @@ impl<R: Send + Sync + 'static> ClientCore<R> {
     fn start(
         &self,
         request: &mut dyn Outgoing,
+        contents: &dyn Encode,
         answered: Option<Answered<R>>,
     ) -> Result<CallId, CallError> {
         let core = self.node.core();
@@ -347,6 +353,14 @@ impl<R: Send + Sync + 'static> ClientCore<R> {
             Some(answered) => Waiting::Callback(answered),
         };
         calls.insert(id, waiting);
+        drop(calls);
+        let own = self.runtime.requests.guid();
+        if let Some(event) = self
+            .introspection
+            .of_sent_request(own, id.number(), contents)
+        {
+            event.tell();
+        }
         Ok(id)
     }
 }
@@ -439,6 +453,15 @@ impl<R: 'static> ClientCore<R> {
                     reason: error.to_string(),
                 }),
             };
+            let own = self.runtime.requests.guid();
+            let event = answer.as_ref().ok().and_then(|response| {
+                let kind = EventKind::ResponseReceived;
+                self.introspection
+                    .of_response(kind, own, call.number(), response)
+            });
+            if let Some(event) = event {
+                event.tell();
+            }
             self.answer(call, answer);
         }
     }

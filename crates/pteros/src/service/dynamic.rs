@@ -24,6 +24,8 @@ pub struct DynamicServiceType {
     name: String,
     request: DynamicType,
     response: DynamicType,
+    /// Of introspection, where the library has what it is made of.
+    event: Option<DynamicType>,
 }
 
 /// Why a service's types are not known.
@@ -59,6 +61,7 @@ impl DynamicServiceType {
             name: name.into(),
             request: part("_Request")?,
             response: part("_Response")?,
+            event: part("_Event").ok(),
         })
     }
 
@@ -76,14 +79,22 @@ impl DynamicServiceType {
     pub fn response(&self) -> &DynamicType {
         &self.response
     }
+
+    /// What introspection of a service tells.
+    pub(super) fn event(&self, service: &str) -> Result<&DynamicType, CreateError> {
+        self.event.as_ref().ok_or_else(|| CreateError::NoEventType {
+            service: service.into(),
+            service_type: self.name.clone(),
+        })
+    }
 }
 
 /// Calls a service whose type is known at run time; otherwise as
 /// [`Client`](crate::Client).
 #[derive(Clone)]
 pub struct DynamicClient {
-    core: Arc<ClientCore<DynamicMessage>>,
-    ty: DynamicServiceType,
+    pub(super) core: Arc<ClientCore<DynamicMessage>>,
+    pub(super) ty: DynamicServiceType,
 }
 
 impl DynamicClient {
@@ -134,7 +145,7 @@ impl DynamicClient {
             shared: None,
             payload: core.payload(),
         };
-        core.start_call(&mut outgoing)
+        core.start_call(&mut outgoing, request)
     }
 
     /// As [`Client::is_ready`](crate::Client::is_ready).
@@ -166,7 +177,8 @@ impl fmt::Debug for DynamicClient {
 /// [`Service`](crate::Service).
 #[derive(Clone)]
 pub struct DynamicService {
-    core: Arc<ServerCore<DynamicMessage, DynamicMessage>>,
+    pub(super) core: Arc<ServerCore<DynamicMessage, DynamicMessage>>,
+    pub(super) ty: DynamicServiceType,
 }
 
 impl DynamicService {
@@ -230,7 +242,10 @@ impl Node {
             (dynamic_decoder(&ty.request), dynamic_encoder(&ty.response)),
             Handler::Answer(Box::new(answer)),
         )?;
-        Ok(DynamicService { core })
+        Ok(DynamicService {
+            core,
+            ty: ty.clone(),
+        })
     }
 }
 

@@ -3,11 +3,13 @@
 mod call;
 mod client;
 mod dynamic;
+mod introspection;
 mod server;
 
 pub use call::{Call, CallError};
 pub use client::Client;
 pub use dynamic::{DynamicClient, DynamicService, DynamicServiceType, ServiceTypeError};
+pub use introspection::ServiceIntrospection;
 pub(crate) use server::Handler;
 pub use server::{Service, ServiceCall};
 

@@ -15,6 +15,7 @@ use pteros_rmw::ready::Task;
 use pteros_rmw::rtps::id::Guid;
 use pteros_rmw::service::{Request, RequestId, ServerCounts, ServiceServer};
 
+use super::introspection::{EventKind, Introspection};
 use super::{Encoder, ServiceOptions, Types, typed_encoder};
 use crate::callback_group::{GroupCore, group_for};
 use crate::error::CreateError;
@@ -286,6 +287,7 @@ pub(crate) struct ServerCore<Q: 'static, R: 'static> {
     /// Of an async callback's futures.
     lanes: Option<Arc<Lanes>>,
     undecodable: AtomicU64,
+    pub(super) introspection: Introspection<Q, R>,
     on_event: Arc<EventTask>,
     callback_group: Arc<GroupCore>,
     me: Weak<Self>,
@@ -337,6 +339,7 @@ impl<Q: Send + 'static, R: Send + 'static> ServerCore<Q, R> {
                 handler: Mutex::new(handler),
                 lanes,
                 undecodable: AtomicU64::new(0),
+                introspection: Introspection::default(),
                 me: me.clone(),
                 runtime,
             }
@@ -351,6 +354,10 @@ impl<Q: 'static, R: 'static> ServerCore<Q, R> {
     fn respond(&self, id: &RequestId, response: R) -> Result<(), PublishError> {
         let core = self.node.core();
         let mut sent = Ok(());
+        let kind = EventKind::ResponseSent;
+        let event = self
+            .introspection
+            .of_response(kind, id.client, id.sequence, &response);
         (self.encode)(
             response,
             &self.memory,
@@ -359,6 +366,9 @@ impl<Q: 'static, R: 'static> ServerCore<Q, R> {
                 sent = self.runtime.reply(core, id, message);
             },
         );
+        if let (Ok(()), Some(event)) = (&sent, event) {
+            event.tell();
+        }
         sent
     }
 
@@ -373,8 +383,20 @@ impl<Q: 'static, R: 'static> ServerCore<Q, R> {
             let Request { id, item } = self.runtime.take_request(self.node.core())?;
             let info = SampleInfo::new(item.meta, None);
             match (self.decode)(item.body) {
-                Ok(Decoded::Shared(value)) => return Some((id, Sample::shared(value, info))),
-                Ok(Decoded::Owned(value)) => return Some((id, Sample::owned(value, info))),
+                Ok(decoded) => {
+                    let request = match decoded {
+                        Decoded::Shared(value) => Sample::shared(value, info),
+                        Decoded::Owned(value) => Sample::owned(value, info),
+                    };
+                    let kind = EventKind::RequestReceived;
+                    let event =
+                        self.introspection
+                            .of_request(kind, id.client, id.sequence, &request);
+                    if let Some(event) = event {
+                        event.tell();
+                    }
+                    return Some((id, request));
+                }
                 Err(error) => {
                     if self.undecodable.fetch_add(1, Ordering::Relaxed) == 0 {
                         tracing::warn!(

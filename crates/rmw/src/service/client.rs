@@ -29,6 +29,14 @@ pub const CALLS_MAX: usize = 1_000;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct CallId(u64);
 
+impl CallId {
+    /// How many calls its client had begun with it; the server's number for it as well
+    /// while every call is sent once, as it is unless servers of both dialects are there.
+    pub fn number(self) -> i64 {
+        i64::try_from(self.0).unwrap_or(i64::MAX)
+    }
+}
+
 /// A reply that somebody waits for.
 pub struct Reply {
     /// What it answers.

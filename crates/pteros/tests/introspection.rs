@@ -1,0 +1,190 @@
+//! Clients and services that tell of their requests and replies.
+
+use std::time::Duration;
+
+use pteros::ServiceIntrospection::{Contents, Metadata, Off};
+use pteros::interfaces::example_interfaces::srv::{
+    AddTwoInts, AddTwoInts_Event, AddTwoInts_Request, AddTwoInts_Response,
+};
+use pteros::msg::dynamic::DynamicMessage;
+use pteros::msg::library::InterfaceLibrary;
+use pteros::prelude::*;
+use pteros::{CreateError, DynamicServiceType, ServiceOptions};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+struct Adder {
+    context: Context,
+    node: Node,
+    service: Service<AddTwoInts>,
+    events: Subscription<AddTwoInts_Event>,
+}
+
+/// `/robot/add` and who hears its events.
+fn adder(domain: u32) -> Adder {
+    let context = Context::with_options(ContextOptions::local(domain)).unwrap();
+    let options = NodeOptions::new("adder").namespace("/robot");
+    let node = context.node_with(options).unwrap();
+    let service = node
+        .create_service::<AddTwoInts>("add", |asked| AddTwoInts_Response {
+            sum: asked.a + asked.b,
+        })
+        .unwrap();
+    let hearer = context.node("hearer").unwrap();
+    let events = hearer
+        .create_polled_subscription("/robot/add/_service_event", QosProfile::default())
+        .unwrap();
+    Adder {
+        context,
+        node,
+        service,
+        events,
+    }
+}
+
+impl Adder {
+    fn call(&self, client: &Client<AddTwoInts>, a: i64) {
+        let mut call = client.call_async(&AddTwoInts_Request { a, b: 1 }).unwrap();
+        let mut answer = None;
+        let answered = self.node.spin_until(
+            || {
+                answer = call.take();
+                answer.is_some()
+            },
+            PATIENCE,
+        );
+        assert!(answered);
+        assert_eq!(answer.unwrap().unwrap().sum, a + 1);
+    }
+
+    fn heard(&self) -> Vec<AddTwoInts_Event> {
+        let taken = std::iter::from_fn(|| self.events.take());
+        taken.map(Sample::into_inner).collect()
+    }
+}
+
+#[test]
+fn each_end_tells_what_it_is_told_to_and_is_switched_while_it_runs() {
+    let adder = adder(74);
+    let asker = adder.context.node("asker").unwrap();
+    let client = asker.create_client::<AddTwoInts>("/robot/add").unwrap();
+    adder.call(&client, 1);
+    assert_eq!(adder.heard(), []);
+    let qos = QosProfile::default();
+    client
+        .configure_introspection(qos.clone(), Contents)
+        .unwrap();
+    adder
+        .service
+        .configure_introspection(qos.clone(), Metadata)
+        .unwrap();
+    adder.call(&client, 2);
+    let heard = adder.heard();
+    let kinds: Vec<_> = heard.iter().map(|event| event.info.event_type).collect();
+    // Sent, received, answered, heard.
+    assert_eq!(kinds, [0, 1, 2, 3]);
+    let infos = heard.iter().map(|event| &event.info);
+    assert!(
+        infos
+            .clone()
+            .all(|info| info.client_gid == heard[0].info.client_gid)
+    );
+    assert!(infos.clone().all(|info| info.sequence_number == 2));
+    assert!(infos.clone().all(|info| info.stamp.sec > 1_500_000_000));
+    assert_eq!(heard[0].request, [AddTwoInts_Request { a: 2, b: 1 }]);
+    assert_eq!(heard[3].response, [AddTwoInts_Response { sum: 3 }]);
+    assert!(heard[0].response.is_empty() && heard[3].request.is_empty());
+    assert!(heard[1].request.is_empty() && heard[2].response.is_empty());
+    client.configure_introspection(qos.clone(), Off).unwrap();
+    adder
+        .service
+        .configure_introspection(qos, Contents)
+        .unwrap();
+    adder.call(&client, 3);
+    let heard = adder.heard();
+    let kinds: Vec<_> = heard.iter().map(|event| event.info.event_type).collect();
+    assert_eq!(kinds, [1, 2]);
+    assert_eq!(heard[0].request, [AddTwoInts_Request { a: 3, b: 1 }]);
+    assert_eq!(heard[1].response, [AddTwoInts_Response { sum: 4 }]);
+    let publishers = adder
+        .context
+        .graph()
+        .publishers("/robot/add/_service_event");
+    assert_eq!(publishers.len(), 1, "{publishers:?}");
+    assert_eq!(publishers[0].node_name.as_deref(), Some("adder"));
+}
+
+#[test]
+fn clients_and_services_of_types_known_at_run_time_tell_the_same() {
+    let context = Context::with_options(ContextOptions::local(75)).unwrap();
+    let node = context.node("adder").unwrap();
+    let name = "example_interfaces/srv/AddTwoInts";
+    let ty = DynamicServiceType::new(pteros::interfaces::library(), name).unwrap();
+    let response = ty.response().clone();
+    let service = node
+        .create_dynamic_service("add", &ty, ServiceOptions::default(), move |asked| {
+            let mut answer = DynamicMessage::new(&response);
+            let sum = asked.get("a").unwrap().into_owned();
+            answer.set("sum", sum).unwrap();
+            answer
+        })
+        .unwrap();
+    let client = node
+        .create_dynamic_client("add", &ty, ServiceOptions::default())
+        .unwrap();
+    let events = node
+        .create_polled_subscription::<AddTwoInts_Event>(
+            "/add/_service_event",
+            QosProfile::default(),
+        )
+        .unwrap();
+    service
+        .configure_introspection(QosProfile::default(), Contents)
+        .unwrap();
+    client
+        .configure_introspection(QosProfile::default(), Contents)
+        .unwrap();
+    let mut request = DynamicMessage::new(ty.request());
+    request.set_yaml("a", "7").unwrap();
+    let mut call = client.call_async(&request).unwrap();
+    let mut heard = Vec::new();
+    node.spin_until(
+        || {
+            let _ = call.take();
+            heard.extend(std::iter::from_fn(|| events.take()));
+            heard.len() == 4
+        },
+        PATIENCE,
+    );
+    let kinds: Vec<_> = heard.iter().map(|event| event.info.event_type).collect();
+    assert_eq!(kinds, [0, 1, 2, 3]);
+    assert_eq!(heard[1].request[0].a, 7);
+    assert_eq!(heard[3].response[0].sum, 7);
+}
+
+#[test]
+fn a_library_without_the_types_of_events_is_named() {
+    use pteros::msg::schema::InterfaceKind;
+    let mut library = InterfaceLibrary::new();
+    library.insert_text(
+        "own",
+        InterfaceKind::Service,
+        "Ask",
+        "---\nbool ok\n",
+        "Ask.srv",
+    );
+    let ty = DynamicServiceType::new(&library, "own/srv/Ask").unwrap();
+    let context = Context::with_options(ContextOptions::local(76)).unwrap();
+    let node = context.node("asker").unwrap();
+    let client = node
+        .create_dynamic_client("ask", &ty, ServiceOptions::default())
+        .unwrap();
+    let refused = client.configure_introspection(QosProfile::default(), Metadata);
+    assert!(
+        matches!(refused, Err(CreateError::NoEventType { .. })),
+        "{refused:?}"
+    );
+    client
+        .configure_introspection(QosProfile::default(), Off)
+        .unwrap();
+}
