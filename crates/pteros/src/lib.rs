@@ -84,8 +84,9 @@ pub use pteros_rmw::{PeerPath, SharedMemoryOptions};
 pub use pteros_rmw::{config, env, names, qos, store};
 
 pub use action::{
-    ActionClient, ActionError, ActionServer, ActionServerOptions, ClientGoal, GoalEnd, GoalError,
-    GoalResponse, GoalStatus, ServerGoal,
+    ActionClient, ActionError, ActionServer, ActionServerOptions, ClientGoal, DynamicActionClient,
+    DynamicActionServer, DynamicActionServerOptions, DynamicActionType, DynamicClientGoal,
+    DynamicServerGoal, GoalEnd, GoalError, GoalResponse, GoalStatus, ServerGoal,
 };
 pub use callback_group::{CallbackGroup, CallbackGroupKind};
 pub use context::{Context, ContextOptions};

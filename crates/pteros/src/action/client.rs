@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use pteros_interfaces::action_msgs::msg::{GoalInfo, GoalStatusArray};
-use pteros_interfaces::action_msgs::srv::{CancelGoal, CancelGoal_Request};
+use pteros_interfaces::action_msgs::srv::CancelGoal;
 use pteros_msg::message::{Action, GoalId, Service as ServiceType};
 
+use super::asking::{GoalIds, cancel};
 use super::error::ActionError;
 use super::ledger::GoalStatus;
 use super::part;
@@ -57,8 +57,7 @@ impl<A: Action> Clone for ActionClient<A> {
 
 struct ClientCore<A: Action> {
     name: String,
-    /// The first bytes of its goals' ids: the participant, which nobody else has.
-    prefix: [u8; 12],
+    ids: GoalIds,
     goals: Client<A::SendGoal>,
     cancels: Client<CancelGoal>,
     results: Client<A::GetResult>,
@@ -108,7 +107,7 @@ impl<A: Action> ActionClient<A> {
         timeout: Duration,
     ) -> Result<ClientGoal<A>, ActionError> {
         let core = &self.core;
-        let id = core.next_id();
+        let id = core.ids.next();
         // Feedback may come before the answer does.
         core.known.lock().insert(
             id,
@@ -294,18 +293,12 @@ impl Node {
                 }
             },
         )?;
-        let mut prefix = [0; 12];
-        let guid = self.context().guid().to_bytes();
-        prefix
-            .iter_mut()
-            .zip(guid)
-            .for_each(|(to, from)| *to = from);
         let core = Arc::new(ClientCore {
             name: feedback
                 .topic()
                 .trim_end_matches("/_action/feedback")
                 .into(),
-            prefix,
+            ids: GoalIds::new(self),
             goals: self.create_client(&part(action, "send_goal"))?,
             cancels: self.create_client(&part(action, "cancel_goal"))?,
             results: self.create_client(&part(action, "get_result"))?,
@@ -333,29 +326,7 @@ fn hear<A: Action>(known: &Mutex<BTreeMap<GoalId, Known<A>>>, id: GoalId, feedba
 }
 
 impl<A: Action> ClientCore<A> {
-    /// Never zero, which means all goals, and never twice: 12 bytes are the
-    /// participant's own, the rest is counted in this process.
-    fn next_id(&self) -> GoalId {
-        static COUNT: AtomicU32 = AtomicU32::new(1);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
-        let mut id = [0; 16];
-        let bytes = self.prefix.into_iter().chain(number);
-        id.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
-        id
-    }
-
     fn cancel(&self, goal_info: GoalInfo, timeout: Duration) -> Result<Vec<GoalId>, ActionError> {
-        let request = CancelGoal_Request { goal_info };
-        let response = self.cancels.call(&request, timeout)?;
-        let action = self.name.clone();
-        match response.return_code {
-            1 => Err(ActionError::NotCancelled { action }),
-            2 => Err(ActionError::UnknownGoal { action }),
-            3 => Err(ActionError::Ended { action }),
-            _ => {
-                let ids = response.goals_canceling.iter();
-                Ok(ids.map(|goal| goal.goal_id.uuid).collect())
-            }
-        }
+        cancel(&self.cancels, &self.name, goal_info, timeout)
     }
 }

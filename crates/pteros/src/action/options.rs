@@ -31,7 +31,9 @@ pub struct ActionServerOptions<A: Action> {
 }
 
 /// Goals known at a time, those included that have ended and whose result is kept.
-const GOALS_MAX: usize = 1_000;
+pub(super) const GOALS_MAX: usize = 1_000;
+/// As in rcl_action.
+pub(super) const RESULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl<A: Action> Default for ActionServerOptions<A> {
     /// Every goal is accepted and executed, may be cancelled, and its result is
@@ -40,7 +42,7 @@ impl<A: Action> Default for ActionServerOptions<A> {
         Self {
             on_goal: Box::new(|_| GoalResponse::AcceptAndExecute),
             on_cancel: Box::new(|_| true),
-            result_timeout: Duration::from_secs(10),
+            result_timeout: RESULT_TIMEOUT,
             goals_max: GOALS_MAX,
             cancel_abandoned: false,
         }

@@ -1,18 +1,18 @@
 //! The side that works on goals.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use pteros_interfaces::action_msgs::msg::{GoalInfo, GoalStatus as StatusMessage, GoalStatusArray};
 use pteros_interfaces::action_msgs::srv::{CancelGoal, CancelGoal_Request, CancelGoal_Response};
 use pteros_msg::message::{Action, GoalId, Service as ServiceType};
 
 use super::error::GoalError;
-use super::ledger::{GoalStatus, Known, Ledger, REJECTED};
+use super::ledger::{GoalStatus, Known};
 use super::options::{ActionServerOptions, GoalResponse, OnCancel, OnGoal};
 use super::part;
+use super::served::{Served, respond, split};
 use crate::error::CreateError;
 use crate::node::Node;
 use crate::publisher::Publisher;
@@ -87,19 +87,19 @@ struct Parts<A: Action> {
 impl<A: Action> ActionServer<A> {
     /// The action's fully qualified name, after remapping.
     pub fn action_name(&self) -> &str {
-        &self.core.name
+        &self.core.served.name
     }
 
     /// Goals that go on.
     pub fn open_goals(&self) -> usize {
-        self.core.ledger.lock().going_on().count()
+        self.core.served.ledger.lock().going_on().count()
     }
 }
 
 impl<A: Action> fmt::Debug for ActionServer<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ActionServer")
-            .field("action", &self.core.name)
+            .field("action", &self.core.served.name)
             .finish()
     }
 }
@@ -128,7 +128,9 @@ impl<A: Action> ServerGoal<A> {
     /// Where it is; unknown once its server is dropped.
     pub fn status(&self) -> GoalStatus {
         let server = self.server.upgrade();
-        server.map_or(GoalStatus::Unknown, |s| s.ledger.lock().status(self.id))
+        server.map_or(GoalStatus::Unknown, |s| {
+            s.served.ledger.lock().status(self.id)
+        })
     }
 
     /// Whether it should end soon, by [`Self::canceled`].
@@ -141,7 +143,7 @@ impl<A: Action> ServerGoal<A> {
     /// # Errors
     /// [`GoalError::Illegal`] unless it was accepted and nothing more.
     pub fn execute(&self) -> Result<(), GoalError> {
-        self.server()?.go(self.id, GoalStatus::Executing)
+        self.server()?.served.go(self.id, GoalStatus::Executing)
     }
 
     /// Tells its client what it has come to. Blocks no longer than publishing does;
@@ -150,7 +152,7 @@ impl<A: Action> ServerGoal<A> {
         if let Some(server) = self.server.upgrade() {
             let message = A::feedback_message(self.id, feedback);
             if let Err(error) = server.feedback.publish_owned(message) {
-                tracing::warn!(action = %server.name, "no feedback sent: {error}");
+                tracing::warn!(action = %server.served.name, "no feedback sent: {error}");
             }
         }
     }
@@ -189,7 +191,7 @@ impl<A: Action> Drop for ServerGoal<A> {
         if let (true, Some(server)) = (self.is_working, self.server.upgrade()) {
             let ended = server.end(self.id, GoalStatus::Aborted, A::Result::default());
             if ended.is_ok() {
-                tracing::warn!(action = %server.name, "a goal was dropped without a result, so it is aborted");
+                tracing::warn!(action = %server.served.name, "a goal was dropped without a result, so it is aborted");
             }
         }
     }
@@ -219,23 +221,29 @@ impl Node {
     ) -> Result<ActionServer<A>, CreateError> {
         let feedback = self.create_publisher(&part(action, "feedback"), QosProfile::default())?;
         let status = self.create_publisher(&part(action, "status"), QosProfile::action_status())?;
-        let name = feedback
+        let name: String = feedback
             .topic()
             .trim_end_matches("/_action/feedback")
             .into();
-        let core = Arc::new_cyclic(|me| ServerCore {
-            node: self.clone(),
-            name,
-            ledger: Mutex::new(Ledger::new(options.goals_max, options.result_timeout)),
+        let core = Arc::new_cyclic(|me: &Weak<ServerCore<A>>| ServerCore {
+            served: Served::new(
+                self,
+                name,
+                status,
+                (options.goals_max, options.result_timeout),
+            ),
             on_goal: Mutex::new(options.on_goal),
             on_cancel: Mutex::new(options.on_cancel),
             accepted: Mutex::new(Box::new(accepted)),
             feedback,
-            status,
-            expiry: OnceLock::new(),
             me: me.clone(),
         });
-        core.start_expiry(options.result_timeout)?;
+        let weak = Arc::downgrade(&core);
+        core.served.start_expiry(options.result_timeout, move || {
+            if let Some(server) = weak.upgrade() {
+                server.served.expire();
+            }
+        })?;
         let parts = core.serve(action, options.cancel_abandoned)?;
         Ok(ActionServer {
             core,
@@ -247,37 +255,18 @@ impl Node {
 type Accepted<A> = Box<dyn FnMut(ServerGoal<A>) + Send>;
 
 struct ServerCore<A: Action> {
-    node: Node,
-    name: String,
-    ledger: Mutex<Ledger<A::Result, ResultCall<A>>>,
+    served: Served<A::Result, ResultCall<A>>,
     // A lock for each: one that spins lets the others run.
     on_goal: Mutex<OnGoal<A>>,
     on_cancel: Mutex<OnCancel<A>>,
     accepted: Mutex<Accepted<A>>,
     feedback: Publisher<A::FeedbackMessage>,
-    status: Publisher<GoalStatusArray>,
-    /// Ticks once when results may have expired.
-    expiry: OnceLock<Timer>,
     me: Weak<Self>,
 }
 
 impl<A: Action> ServerCore<A> {
-    fn start_expiry(&self, timeout: Duration) -> Result<(), CreateError> {
-        let me = self.me.clone();
-        // None is so short that it cannot be a timer's.
-        let delay = timeout.max(Duration::from_millis(1));
-        let timer = self.node.create_one_shot_timer(delay, move || {
-            if let Some(server) = me.upgrade() {
-                server.expire();
-            }
-        })?;
-        timer.cancel();
-        let _ = self.expiry.set(timer);
-        Ok(())
-    }
-
     fn serve(&self, action: &str, cancel_abandoned: bool) -> Result<Parts<A>, CreateError> {
-        let node = &self.node;
+        let node = &self.served.node;
         let me = self.me.clone();
         let goals = node.create_deferred_service::<A::SendGoal>(
             &part(action, "send_goal"),
@@ -326,32 +315,26 @@ impl<A: Action> ServerCore<A> {
     fn goal_asked(&self, call: ServiceCall<GoalRequest<A>, GoalAnswer<A>>) {
         let (id, goal) = A::goal_of(call.request());
         let goal = goal.clone();
-        let stamp = self.node.core().core().env.wall().as_nanos();
+        let stamp = self.served.node.core().core().env.wall().as_nanos();
         let answer = |accepted| A::goal_response(accepted, split(stamp));
         // Not locked while the user's code runs.
-        let refused = {
-            let ledger = self.ledger.lock();
-            if ledger.is_full() {
-                tracing::warn!(action = %self.name, "a goal is rejected: as many are known as may be; end some, or raise goals_max");
-            }
-            ledger.is_full() || ledger.knows(id)
-        };
+        let refused = self.served.refuses(id);
         let decided = match refused {
             true => GoalResponse::Reject,
             false => (self.on_goal.lock())(&goal),
         };
         let client = call.client();
         if decided == GoalResponse::Reject {
-            respond(&self.name, call, answer(false));
+            respond(&self.served.name, call, answer(false));
             return;
         }
-        self.ledger.lock().accept(id, stamp, client);
-        respond(&self.name, call, answer(true));
+        self.served.ledger.lock().accept(id, stamp, client);
+        respond(&self.served.name, call, answer(true));
         if decided == GoalResponse::AcceptAndExecute {
             // It was accepted just now.
-            let _ = self.ledger.lock().go(id, GoalStatus::Executing);
+            let _ = self.served.ledger.lock().go(id, GoalStatus::Executing);
         }
-        self.tell_status();
+        self.served.tell_status();
         (self.accepted.lock())(self.goal(id, goal, true));
     }
 
@@ -365,142 +348,57 @@ impl<A: Action> ServerCore<A> {
     }
 
     fn cancel_asked(&self, request: &CancelGoal_Request) -> CancelGoal_Response {
-        let GoalInfo { goal_id, stamp } = &request.goal_info;
-        let until = i64::from(stamp.sec) * SECOND + i64::from(stamp.nanosec);
-        let meant = self.ledger.lock().meant(goal_id.uuid, until);
-        let mut response = CancelGoal_Response {
-            return_code: meant.code,
-            goals_canceling: Vec::new(),
-        };
-        let any = !meant.goals.is_empty();
-        for id in meant.goals {
+        self.served.cancel(request, |id| {
             // The user decides by id and status; the goal's own content is with
             // whoever works on it.
             let goal = self.goal(id, A::Goal::default(), false);
-            let may = (self.on_cancel.lock())(&goal);
-            if may && self.ledger.lock().go(id, GoalStatus::Canceling).is_ok() {
-                response.goals_canceling.push(self.info(id));
-            }
-        }
-        if any && response.goals_canceling.is_empty() {
-            response.return_code = REJECTED;
-        }
-        if any {
-            self.tell_status();
-        }
-        response
-    }
-
-    fn info(&self, id: GoalId) -> GoalInfo {
-        let ledger = self.ledger.lock();
-        let stamp = ledger.all().find(|goal| goal.0 == id).map_or(0, |g| g.1);
-        info(id, stamp)
+            (self.on_cancel.lock())(&goal)
+        })
     }
 
     fn result_asked(&self, call: ResultCall<A>) {
-        let now = self.node.core().core().env.now();
+        let now = self.served.node.core().core().env.now();
         let id = A::result_goal(call.request());
-        let known = self.ledger.lock().ask_result(now, id, call);
+        let known = self.served.ledger.lock().ask_result(now, id, call);
         match known {
             Known::Later => {}
             Known::End(call, status, result) => {
-                respond(&self.name, call, A::result_response(status.id(), result));
+                respond(
+                    &self.served.name,
+                    call,
+                    A::result_response(status.id(), result),
+                );
             }
             Known::Nothing(call) => {
                 let unknown = GoalStatus::Unknown.id();
                 let answer = A::result_response(unknown, A::Result::default());
-                respond(&self.name, call, answer);
+                respond(&self.served.name, call, answer);
             }
         }
     }
 
-    fn go(&self, id: GoalId, wanted: GoalStatus) -> Result<(), GoalError> {
-        self.ledger.lock().go(id, wanted)?;
-        self.tell_status();
-        Ok(())
-    }
-
     fn end(&self, id: GoalId, wanted: GoalStatus, result: A::Result) -> Result<(), GoalError> {
-        let now = self.node.core().core().env.now();
-        let waiting = self.ledger.lock().end(now, id, wanted, result.clone())?;
-        self.tell_status();
-        for call in waiting {
+        for call in self.served.end(id, wanted, result.clone())? {
             let answer = A::result_response(wanted.id(), result.clone());
-            respond(&self.name, call, answer);
-        }
-        if let Some(timer) = self.expiry.get()
-            && timer.is_cancelled()
-        {
-            timer.reset();
+            respond(&self.served.name, call, answer);
         }
         Ok(())
-    }
-
-    fn expire(&self) {
-        let now = self.node.core().core().env.now();
-        let mut ledger = self.ledger.lock();
-        let expired = ledger.expire(now);
-        let more = ledger.keeps_results();
-        drop(ledger);
-        if expired {
-            self.tell_status();
-        }
-        if let (true, Some(timer)) = (more, self.expiry.get()) {
-            timer.reset();
-        }
     }
 
     /// Cancels what nobody waits for any more.
     fn cancel_abandoned(&self) {
-        let on: Vec<_> = self.ledger.lock().going_on().collect();
+        let on: Vec<_> = self.served.ledger.lock().going_on().collect();
         if on.is_empty() {
             return;
         }
-        let graph = self.node.core().core().graph();
+        let graph = self.served.node.core().core().graph();
         for (id, client, status) in on {
             if !graph.has_endpoint(client)
                 && status != GoalStatus::Canceling
-                && self.go(id, GoalStatus::Canceling).is_ok()
+                && self.served.go(id, GoalStatus::Canceling).is_ok()
             {
-                tracing::info!(action = %self.name, "a goal is canceling: its client {client} is gone");
+                tracing::info!(action = %self.served.name, "a goal is canceling: its client {client} is gone");
             }
         }
-    }
-
-    fn tell_status(&self) {
-        // Locked while it is sent: the last word is the newest.
-        let ledger = self.ledger.lock();
-        let row = |(id, stamp, status): (GoalId, i64, GoalStatus)| StatusMessage {
-            goal_info: info(id, stamp),
-            status: status.id(),
-        };
-        let message = GoalStatusArray {
-            status_list: ledger.all().map(row).collect(),
-        };
-        if let Err(error) = self.status.publish_owned(message) {
-            tracing::warn!(action = %self.name, "no status sent: {error}");
-        }
-    }
-}
-
-const SECOND: i64 = 1_000_000_000;
-
-/// `builtin_interfaces/Time` of nanoseconds since 1970.
-fn split(stamp: i64) -> (i32, u32) {
-    let seconds = i32::try_from(stamp.div_euclid(SECOND)).unwrap_or(i32::MAX);
-    let nanos = u32::try_from(stamp.rem_euclid(SECOND)).unwrap_or(0);
-    (seconds, nanos)
-}
-
-fn info(id: GoalId, stamp: i64) -> GoalInfo {
-    let mut info = GoalInfo::default();
-    info.goal_id.uuid = id;
-    (info.stamp.sec, info.stamp.nanosec) = split(stamp);
-    info
-}
-
-fn respond<Q: Send + 'static, R: Send + 'static>(action: &str, call: ServiceCall<Q, R>, answer: R) {
-    if let Err(error) = call.respond(answer) {
-        tracing::warn!(%action, "no answer sent: {error}");
     }
 }

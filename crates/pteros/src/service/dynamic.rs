@@ -10,7 +10,7 @@ use pteros_rmw::error::PublishError;
 use pteros_rmw::reader::Wants;
 use thiserror::Error;
 
-use super::server::{Handler, ServerCore};
+use super::server::{Handler, ServerCore, ServiceCall};
 use super::{Call, CallError, ClientCore, Encoder, ServiceOptions, Types};
 use crate::dynamic::{Outbound, dynamic_decoder};
 use crate::error::CreateError;
@@ -233,6 +233,31 @@ impl Node {
         options: ServiceOptions,
         answer: impl FnMut(Sample<DynamicMessage>) -> DynamicMessage + Send + 'static,
     ) -> Result<DynamicService, CreateError> {
+        self.serve_dynamic(service, ty, options, Handler::Answer(Box::new(answer)))
+    }
+
+    /// Serves a service whose type is known at run time and whose answers may come
+    /// later, from any thread; `take` runs in the node's executor.
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    pub fn create_deferred_dynamic_service(
+        &self,
+        service: &str,
+        ty: &DynamicServiceType,
+        options: ServiceOptions,
+        take: impl FnMut(ServiceCall<DynamicMessage, DynamicMessage>) + Send + 'static,
+    ) -> Result<DynamicService, CreateError> {
+        self.serve_dynamic(service, ty, options, Handler::Defer(Box::new(take), None))
+    }
+
+    fn serve_dynamic(
+        &self,
+        service: &str,
+        ty: &DynamicServiceType,
+        options: ServiceOptions,
+        handler: Handler<DynamicMessage, DynamicMessage>,
+    ) -> Result<DynamicService, CreateError> {
         let wants = Wants::Type(std::any::TypeId::of::<DynamicMessage>());
         let core = self.server_core(
             service,
@@ -240,7 +265,7 @@ impl Node {
             &options,
             wants,
             (dynamic_decoder(&ty.request), dynamic_encoder(&ty.response)),
-            Handler::Answer(Box::new(answer)),
+            handler,
         )?;
         Ok(DynamicService {
             core,

@@ -1,0 +1,200 @@
+//! Actions whose type is known at run time only, beside others and beside typed ones.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "servers at work beside their clients are threads"
+)]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
+use pteros::interfaces::example_interfaces::action::{
+    Fibonacci, Fibonacci_Feedback, Fibonacci_Goal, Fibonacci_Result,
+};
+use pteros::msg::dynamic::{DynamicMessage, Value};
+use pteros::prelude::*;
+use pteros::{
+    ActionError, ActionServerOptions, CallError, DynamicActionServerOptions, DynamicActionType,
+    DynamicServerGoal, GoalError, GoalResponse, GoalStatus,
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Spins a node until it is dropped.
+struct Spun(Arc<AtomicBool>, Option<std::thread::JoinHandle<()>>);
+
+impl Spun {
+    fn new(node: &Node) -> Self {
+        let (node, stop) = (node.clone(), Arc::new(AtomicBool::new(false)));
+        let stopped = stop.clone();
+        let slice = Duration::from_millis(20);
+        let spin = move || while !node.spin_until(|| stopped.load(Ordering::Relaxed), slice) {};
+        Self(stop, Some(std::thread::spawn(spin)))
+    }
+}
+
+impl Drop for Spun {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        let _ = self.1.take().map(std::thread::JoinHandle::join);
+    }
+}
+
+fn fibonacci() -> DynamicActionType {
+    let library = pteros::interfaces::library();
+    DynamicActionType::new(library, "example_interfaces/action/Fibonacci").unwrap()
+}
+
+fn of(ty: &pteros::msg::dynamic::DynamicType, yaml: &str) -> DynamicMessage {
+    DynamicMessage::from_yaml(ty, yaml).unwrap()
+}
+
+fn sequence(message: &DynamicMessage) -> Vec<i32> {
+    match message.field("sequence") {
+        Some(Value::I32s(numbers)) => numbers.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn nodes(domain: u32) -> (Node, Node, [Spun; 2]) {
+    let open = || Context::with_options(ContextOptions::local(domain)).unwrap();
+    let (serving, asking) = (
+        open().node("serving").unwrap(),
+        open().node("asking").unwrap(),
+    );
+    let spun = [Spun::new(&serving), Spun::new(&asking)];
+    (serving, asking, spun)
+}
+
+#[test]
+fn a_typed_client_and_one_of_run_time_get_feedback_and_result_of_such_a_server() {
+    let (serving, asking, _spun) = nodes(77);
+    let ty = fibonacci();
+    let types = ty.clone();
+    let work = move |goal: DynamicServerGoal| {
+        assert_eq!(goal.goal().field("order"), Some(&Value::I32(3)));
+        goal.publish_feedback(of(types.feedback(), "{sequence: [0, 1]}"));
+        goal.succeed(of(types.result(), "{sequence: [0, 1, 1]}"))
+            .unwrap();
+        let again = goal.succeed(of(types.result(), "{}"));
+        assert!(matches!(again, Err(GoalError::Illegal { .. })), "{again:?}");
+    };
+    let options = DynamicActionServerOptions::default();
+    let server = serving
+        .create_dynamic_action_server("fibonacci", &ty, options, work)
+        .unwrap();
+    assert_eq!(server.action_name(), "/fibonacci");
+    let heard = Arc::new(Mutex::new(Vec::new()));
+
+    let client = asking
+        .create_action_client::<Fibonacci>("fibonacci")
+        .unwrap();
+    let hears = heard.clone();
+    let on_feedback = move |feedback: &Fibonacci_Feedback| {
+        hears.lock().unwrap().push(feedback.sequence.clone());
+    };
+    let goal = Fibonacci_Goal { order: 3 };
+    let goal = client
+        .send_goal_with_feedback(goal, on_feedback, PATIENCE)
+        .unwrap();
+    let end = goal.result(PATIENCE).unwrap();
+    assert_eq!(
+        (end.status, end.result.sequence),
+        (GoalStatus::Succeeded, vec![0, 1, 1])
+    );
+
+    let client = asking
+        .create_dynamic_action_client("fibonacci", &ty)
+        .unwrap();
+    let hears = heard.clone();
+    let on_feedback = move |feedback: &DynamicMessage| {
+        hears.lock().unwrap().push(sequence(feedback));
+    };
+    let goal = of(ty.goal(), "{order: 3}");
+    let goal = client
+        .send_goal_with_feedback(&goal, on_feedback, PATIENCE)
+        .unwrap();
+    let end = goal.result(PATIENCE).unwrap();
+    assert_eq!(
+        (end.status, sequence(&end.result)),
+        (GoalStatus::Succeeded, vec![0, 1, 1])
+    );
+    let graph = asking.context().graph();
+    assert!(graph.wait_until(PATIENCE, || heard.lock().unwrap().len() == 2));
+    assert!(
+        heard
+            .lock()
+            .unwrap()
+            .iter()
+            .all(|numbers| *numbers == [0, 1])
+    );
+    assert!(graph.wait_until(PATIENCE, || goal.status() == GoalStatus::Succeeded));
+    assert_eq!(server.open_goals(), 0);
+}
+
+#[test]
+fn goals_are_rejected_cancelled_and_aborted_when_they_are_dropped() {
+    let (serving, asking, _spun) = nodes(78);
+    let ty = fibonacci();
+    let (send, goals) = mpsc::channel();
+    let options = DynamicActionServerOptions::default().on_goal(|goal| match goal.field("order") {
+        Some(Value::I32(0)) => GoalResponse::Reject,
+        _ => GoalResponse::AcceptAndExecute,
+    });
+    let _server = serving
+        .create_dynamic_action_server("count", &ty, options, move |goal| send.send(goal).unwrap())
+        .unwrap();
+    let client = asking.create_dynamic_action_client("count", &ty).unwrap();
+    let refused = client.send_goal(&of(ty.goal(), "{order: 0}"), PATIENCE);
+    assert!(
+        matches!(refused, Err(ActionError::Rejected { .. })),
+        "{refused:?}"
+    );
+
+    let goal = client
+        .send_goal(&of(ty.goal(), "{order: 1}"), PATIENCE)
+        .unwrap();
+    let work = goals.recv_timeout(PATIENCE).unwrap();
+    goal.cancel(PATIENCE).unwrap();
+    assert!(work.is_canceling() && work.id() == goal.id());
+    work.canceled(of(ty.result(), "{sequence: [7]}")).unwrap();
+    let end = goal.result(PATIENCE).unwrap();
+    assert_eq!(
+        (end.status, sequence(&end.result)),
+        (GoalStatus::Canceled, vec![7])
+    );
+
+    let goal = client
+        .send_goal(&of(ty.goal(), "{order: 2}"), PATIENCE)
+        .unwrap();
+    drop(goals.recv_timeout(PATIENCE).unwrap());
+    assert_eq!(goal.result(PATIENCE).unwrap().status, GoalStatus::Aborted);
+    assert_eq!(client.cancel_all(PATIENCE).unwrap(), [] as [[u8; 16]; 0]);
+
+    let other = client.send_goal(&of(ty.result(), "{}"), PATIENCE);
+    let invalid = matches!(other, Err(ActionError::Call(CallError::Publish { .. })));
+    assert!(invalid, "{other:?}");
+}
+
+#[test]
+fn a_client_of_run_time_asks_a_typed_server() {
+    let (serving, asking, _spun) = nodes(79);
+    let ty = fibonacci();
+    let _server = serving
+        .create_action_server::<Fibonacci>("fibonacci", ActionServerOptions::default(), |goal| {
+            let sequence = vec![goal.goal().order];
+            goal.succeed(Fibonacci_Result { sequence }).unwrap();
+        })
+        .unwrap();
+    let client = asking
+        .create_dynamic_action_client("fibonacci", &ty)
+        .unwrap();
+    let goal = client
+        .send_goal(&of(ty.goal(), "{order: 5}"), PATIENCE)
+        .unwrap();
+    let end = goal.result(PATIENCE).unwrap();
+    assert_eq!(
+        (end.status, sequence(&end.result)),
+        (GoalStatus::Succeeded, vec![5])
+    );
+}
