@@ -24,9 +24,18 @@ fn child() {
         ..ContextOptions::local(223)
     };
     match Context::with_options(options) {
+        Ok(context) if words.contains("thread.") => spin(&context),
         Ok(_context) => told(),
         Err(error) => println!("told: {error}"),
     }
+}
+
+/// Spins a node whose parameters ask for what is refused.
+fn spin(context: &Context) {
+    let node = context.node("control").unwrap();
+    let executor = pteros::MultiThreadedExecutor::new(context, 2);
+    executor.add_node(&node).unwrap();
+    println!("told: {}", executor.spin().expect_err("what is refused"));
 }
 
 /// What /proc says of this thread and of the helper.
@@ -158,6 +167,14 @@ fn what_the_kernel_refuses_is_told_with_the_limit_and_the_way_out() {
     for wanted in ["RLIMIT_MEMLOCK is 65536 bytes", "CAP_IPC_LOCK", "memlock"] {
         assert!(told.contains(wanted), "{told}");
     }
+    let told = refused("--ros-args -p control:thread.priority:=80");
+    for wanted in ["thread priority 80 (SCHED_FIFO)", "RLIMIT_RTPRIO is 0"] {
+        assert!(told.contains(wanted), "{told}");
+    }
+    let told = refused("--ros-args -p thread.lock_memory:=true");
+    assert!(told.contains("RLIMIT_MEMLOCK is 65536 bytes"), "{told}");
+    let told = refused("--ros-args -p thread.cpus:=1023");
+    assert!(told.contains("thread CPUs 1023"), "{told}");
     let told = refused("--ros-args --thread-cpus 1023");
     let allowed = pteros::thread::allowed_cpus().unwrap();
     let wanted = format!(
