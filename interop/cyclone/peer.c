@@ -218,16 +218,17 @@ static void write_sample(dds_entity_t writer, long seq)
     b.data._length = b.data._maximum = (uint32_t)bytes_size(&options);
     b.data._buffer = (uint8_t *)malloc(b.data._length + 1);
     fill_payload(b.data._buffer, b.data._length, seq, false);
-    say_sample("sent", seq, b.data._buffer, b.data._length, false);
     result = dds_write(writer, &b);
+    check(result, "write");
+    say_sample("sent", seq, b.data._buffer, b.data._length, false);
     free(b.data._buffer);
   } else {
     String s = { make_text(&options, seq) };
-    say_sample("sent", seq, s.data, strlen(s.data), true);
     result = dds_write(writer, &s);
+    check(result, "write");
+    say_sample("sent", seq, s.data, strlen(s.data), true);
     free(s.data);
   }
-  check(result, "write");
 }
 
 /* Stays until the moment, asserting liveliness by hand where asked. */

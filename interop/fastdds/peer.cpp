@@ -253,25 +253,28 @@ static void delete_participant(DomainParticipant *participant)
 
 // -- pub and sub --------------------------------------------------------------
 
+static void check_written(bool written)
+{
+  if (!written)
+    fail(EXIT_DDS, "write: refused, the history is full or the wait was too long");
+}
+
 static void write_sample(DataWriter *writer, long seq)
 {
-  bool written;
   if (options.bytes) {
     Bytes b;
     b.data().resize(bytes_size(&options));
     fill_payload(b.data().data(), b.data().size(), seq, false);
+    check_written(writer->write(&b));
     say_sample("sent", seq, b.data().data(), b.data().size(), false);
-    written = writer->write(&b);
   } else {
     String s;
     char *text = make_text(&options, seq);
     s.data(text);
     free(text);
+    check_written(writer->write(&s));
     say_sample("sent", seq, s.data().c_str(), s.data().size(), true);
-    written = writer->write(&s);
   }
-  if (!written)
-    fail(EXIT_DDS, "write: refused, the history is full or the wait was too long");
 }
 
 // Stays until the moment, asserting liveliness by hand where asked.

@@ -251,16 +251,17 @@ def endpoint_qos(o):
     return Qos(*policies)
 
 
-def make_sample(o, seq):
+def write_sample(o, writer, seq):
     if o.type == "bytes":
         content = fill(64 if o.size is None else o.size, seq, False)
+        writer.write(Bytes(data=content))
         say_sample("sent", seq, content, None)
-        return Bytes(data=content)
+        return
     text = o.text or f"Hello World: {seq}"
     if o.size is not None:
         text = fill(o.size, seq, True).decode()
+    writer.write(String(data=text))
     say_sample("sent", seq, text.encode(), text)
-    return String(data=text)
 
 
 def stay_until(moment):
@@ -286,7 +287,7 @@ def run_pub(o, participant, topic, reports, end):
     seq, following = 0, time.monotonic()
     while not stop.is_set() and (not o.count or seq < o.count) and time.monotonic() < end:
         seq += 1
-        writer.write(make_sample(o, seq))
+        write_sample(o, writer, seq)
         if o.rate > 0 and seq != o.count:
             following += 1 / o.rate
             stay_until(following)
