@@ -50,6 +50,7 @@ const DOORS: &[&str] = &[
     "crates/store/src/thread.rs",
     "crates/cli/",
     "crates/sim/src/main.rs",
+    "crates/sim/src/relay.rs",
     "xtask/",
     "interop/",
     "examples/",

@@ -227,9 +227,12 @@ impl Core {
             ..ParticipantConfig::new(prefix, options.domain_id)
         };
         let now = env.now();
-        let helper = env.wants_helper().then(Helper::of_process).flatten();
         let participant = Arc::new(Mutex::new(Participant::new(now, config)));
         let core = Arc::new_cyclic(|me| Self {
+            helper: match env.looks_after(me) {
+                true => None,
+                false => Helper::of_process(),
+            },
             env,
             transport: opened.transport,
             prefix,
@@ -247,7 +250,6 @@ impl Core {
             no_queue: ReadyQueue::new(|| {}),
             linking,
             counters: Counters::default(),
-            helper,
             turns: AtomicU64::new(0),
             in_turn: AtomicBool::new(false),
             next_entity: AtomicU32::new(1),
@@ -424,9 +426,10 @@ impl Core {
         }
     }
 
-    /// The helper's turn: empties the sockets without sleeping. False when
-    /// another thread drives.
-    pub(crate) fn drive_for_others(&self, rounds: usize) -> bool {
+    /// The turn of whoever looks after a context that nobody spins: at most so
+    /// many rounds of emptying the sockets, without sleeping. False when another
+    /// thread drives.
+    pub fn drive_for_others(&self, rounds: usize) -> bool {
         let Some(mut state) = self.driver.try_lock() else {
             return false;
         };

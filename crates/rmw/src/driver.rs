@@ -116,7 +116,10 @@ impl Core {
             if !self.driver.is_locked() {
                 queue.nudge();
             }
-            queue.sleep(self.span_until(until));
+            match self.transport.rest(queue, until) {
+                true => queue.forget_nudges(),
+                false => queue.sleep(self.span_until(until)),
+            }
             self.followers.lock().retain(|f| !Arc::ptr_eq(f, queue));
         }
         // A caller without work comes back at once and drives itself.

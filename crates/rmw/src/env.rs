@@ -8,7 +8,7 @@ use std::io;
 use std::io::IoSlice;
 use std::net::Ipv4Addr;
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use pteros_rtps::id::GuidPrefix;
 use pteros_shm::Board;
@@ -16,10 +16,12 @@ use pteros_shm::Board;
 pub use pteros_rtps::locator::{Locator, OwnAddress};
 pub use pteros_rtps::time::{Duration, Instant, Timestamp};
 
+pub use crate::core::Core;
 pub use crate::udp::SystemEnv;
 
 use crate::error::OpenError;
 use crate::links::Links;
+use crate::ready::ReadyQueue;
 use crate::shared_memory::SharedMemoryOptions;
 use crate::store::{OnLoss, Store, StoreError, StoreSpec, StoredSample};
 
@@ -54,10 +56,11 @@ pub trait Env: Send + Sync + 'static {
         Err(StoreError::NoDisk)
     }
 
-    /// Whether the process's helper thread looks after contexts that nobody
-    /// spins. A simulation, which turns them itself, says no.
-    fn wants_helper(&self) -> bool {
-        true
+    /// Whether it looks after a context that has just been opened, while nobody
+    /// spins it, by [`Core::drive_for_others`]; a simulation does. If not, the
+    /// process's helper thread does.
+    fn looks_after(&self, _core: &Weak<Core>) -> bool {
+        false
     }
 }
 
@@ -136,6 +139,13 @@ pub trait Transport: Send + Sync {
     /// shutdown signal comes, or it is `until` ([`Instant::FAR_FUTURE`]: no
     /// limit); may return earlier. `now` is what time it is.
     fn sleep(&self, now: Instant, until: Instant);
+
+    /// Sleeps until `queue` [has something](ReadyQueue::is_roused) or it is
+    /// `until`, while another thread is in [`Transport::sleep`]. False where the
+    /// queue's own means will do: only a simulation has others.
+    fn rest(&self, _queue: &Arc<ReadyQueue>, _until: Instant) -> bool {
+        false
+    }
 
     /// Ends the present or the next [`Transport::sleep`]. Thread-safe.
     fn wake(&self);

@@ -165,6 +165,12 @@ impl ReadyQueue {
         self.may_sleep(Rest::Elsewhere)
     }
 
+    /// Whether its owner, who sleeps, has a reason to wake up: work or a nudge.
+    pub fn is_roused(&self) -> bool {
+        let state = self.state.lock();
+        state.nudged || !state.tasks.is_empty()
+    }
+
     /// Forgets nudges that came before now: the owner is about to look anyway.
     pub(crate) fn forget_nudges(&self) {
         self.state.lock().nudged = false;

@@ -6,14 +6,17 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Weak};
 
 use pteros_rmw::env::{
-    Env, GROUP, Opened, Received, SocketPlan, Transport, multicast_port, unicast_port,
+    Core, Env, GROUP, Opened, Received, SocketPlan, Transport, multicast_port, unicast_port,
 };
 use pteros_rmw::error::OpenError;
 use pteros_rmw::links::Links;
+use pteros_rmw::ready::ReadyQueue;
+use pteros_rmw::store::{OnLoss, Store, StoreError, StoreSpec, StoredSample};
 use pteros_rtps::locator::{Locator, OwnAddress};
 use pteros_rtps::time::{Instant, Timestamp};
 
 use crate::link::Socket;
+use crate::relay::Wake;
 use crate::shared::SimLinks;
 use crate::world::World;
 
@@ -30,6 +33,10 @@ pub struct SimEnv {
     pub host: u8,
     /// What makes its GUID unique.
     pub unique: [u8; 10],
+    /// Whether it is opened by others than the world, which then has it for a guest.
+    pub is_guest: bool,
+    /// Where its stores are; else it has none.
+    pub disk: Option<Arc<dyn Env>>,
     /// Bytes of its receive buffer.
     pub buffer_bytes: usize,
 }
@@ -54,12 +61,8 @@ impl Env for SimEnv {
     }
 
     fn wall(&self) -> Timestamp {
-        let Some(world) = self.world.upgrade() else {
-            return Timestamp::default();
-        };
-        let now = i64::try_from(world.now()).unwrap_or(i64::MAX);
-        let jumped = world.wall_offset(self.place);
-        Timestamp::from_nanos(WALL_START.saturating_add(now).saturating_add(jumped))
+        let world = self.world.upgrade();
+        world.map_or(Timestamp::default(), |world| wall(&world, self.place))
     }
 
     fn unique(&self) -> [u8; 10] {
@@ -94,6 +97,7 @@ impl Env for SimEnv {
                 world: Arc::downgrade(&world),
                 place: self.place,
                 number,
+                is_guest: self.is_guest,
             }),
             participant_index: index,
             unicast: vec![address],
@@ -107,15 +111,48 @@ impl Env for SimEnv {
         })
     }
 
-    fn wants_helper(&self) -> bool {
-        false
+    fn open_store(
+        &self,
+        spec: StoreSpec,
+        on_loss: OnLoss,
+    ) -> Result<(Store, Vec<StoredSample>), StoreError> {
+        match &self.disk {
+            Some(disk) => disk.open_store(spec, on_loss),
+            None => Err(StoreError::NoDisk),
+        }
     }
+
+    fn looks_after(&self, core: &Weak<Core>) -> bool {
+        let world = self.world.upgrade().filter(|_| self.is_guest);
+        if let Some(world) = world {
+            world.welcome(self.place, core);
+        }
+        true
+    }
+}
+
+/// What a place's wall clock shows.
+pub fn wall(world: &World, place: usize) -> Timestamp {
+    let now = i64::try_from(world.now()).unwrap_or(i64::MAX);
+    let jumped = world.wall_offset(place);
+    Timestamp::from_nanos(WALL_START.saturating_add(now).saturating_add(jumped))
 }
 
 struct SimTransport {
     world: Weak<World>,
     place: usize,
     number: usize,
+    is_guest: bool,
+}
+
+impl Drop for SimTransport {
+    /// The world closes the sockets of its own processes.
+    fn drop(&mut self) {
+        if let Some(world) = self.world.upgrade().filter(|_| self.is_guest) {
+            let now = world.now();
+            world.network().close(now, self.number);
+        }
+    }
 }
 
 impl Transport for SimTransport {
@@ -154,8 +191,21 @@ impl Transport for SimTransport {
 
     fn sleep(&self, _now: Instant, until: Instant) {
         if let Some(world) = self.world.upgrade() {
+            if self.is_guest {
+                world.places()[self.place].blocked = true;
+            }
             world.wait_for_mail(self.number, until.as_nanos());
+            if self.is_guest {
+                world.places()[self.place].blocked = false;
+            }
         }
+    }
+
+    fn rest(&self, queue: &Arc<ReadyQueue>, until: Instant) -> bool {
+        if let Some(world) = self.world.upgrade() {
+            world.wait(&Wake::Queue(queue.clone()), until.as_nanos());
+        }
+        true
     }
 
     fn wake(&self) {

@@ -227,6 +227,9 @@ impl Network {
 
     /// Closes a socket: its process is dead or has said goodbye.
     pub fn close(&mut self, now: u64, number: usize) {
+        if !self.sockets[number].open {
+            return;
+        }
         self.end_links(now, number);
         let socket = &mut self.sockets[number];
         socket.open = false;

@@ -15,8 +15,10 @@ use pteros_rmw::{Core, CoreOptions, DriverState};
 
 use crate::cast::{Cast, Ready};
 use crate::env::SimEnv;
+use crate::guest::{Deeds, Guest};
 use crate::link::Network;
 use crate::plan::Plan;
+use crate::relay::{Relay, Wake};
 use crate::script::Script;
 use crate::service::Services;
 use crate::trace::Trace;
@@ -64,6 +66,8 @@ pub struct Place {
     pub host: u8,
     /// Who lives there.
     pub life: Option<Life>,
+    /// Who lives there in its stead, opened by others.
+    pub guest: Option<Guest>,
     /// How many have.
     pub lives: u32,
     /// The first life that had the present GUID.
@@ -75,7 +79,7 @@ pub struct Place {
     /// It has stood still, so its events may have come late.
     pub was_paused: bool,
     /// Its present socket.
-    socket: Option<usize>,
+    pub socket: Option<usize>,
     /// Timers fired at the present instant.
     timers: (u64, u32),
     /// Turns in all.
@@ -99,12 +103,16 @@ pub struct World {
     /// What became ready during the last call into the engine.
     pub marks: Arc<Mutex<Vec<Ready>>>,
     wall_offsets: Vec<AtomicI64>,
+    /// Whose turn it is, where several threads wait in simulated time.
+    pub(crate) relay: Relay,
+    /// What is done when, on behalf of no process.
+    pub(crate) deeds: Mutex<Deeds>,
     me: Weak<World>,
 }
 
 /// What tells a process from all others, at either end of its name: clients of
 /// services are known by a part of it.
-fn unique(place: usize, life: u32) -> [u8; 10] {
+pub(crate) fn unique(place: usize, life: u32) -> [u8; 10] {
     let [a, b, c, d] = life.to_le_bytes();
     let place = place as u8 + 1;
     [place, a, b, c, d, place, a, b, c, d]
@@ -113,6 +121,7 @@ fn unique(place: usize, life: u32) -> [u8; 10] {
 /// What happens next.
 enum Next {
     Mail,
+    Deed,
     Turn(usize),
     Step,
 }
@@ -144,6 +153,8 @@ impl World {
             services: Mutex::default(),
             marks: Arc::default(),
             wall_offsets: (0..count).map(|_| AtomicI64::new(0)).collect(),
+            relay: Relay::default(),
+            deeds: Mutex::default(),
             me: me.clone(),
             plan,
         })
@@ -154,7 +165,7 @@ impl World {
         self.now.load(Ordering::Relaxed)
     }
 
-    fn set_now(&self, at: u64) {
+    pub(crate) fn set_now(&self, at: u64) {
         self.now.fetch_max(at, Ordering::Relaxed);
     }
 
@@ -252,6 +263,8 @@ impl World {
             place,
             host,
             unique,
+            is_guest: false,
+            disk: None,
             buffer_bytes: if full { 64 << 10 } else { 8 << 20 },
         });
         match Core::open(env, options) {
@@ -302,7 +315,7 @@ impl World {
         }
     }
 
-    fn step(&self, limit: u64) -> bool {
+    pub(crate) fn step(&self, limit: u64) -> bool {
         let Some((at, next)) = self.next().filter(|(at, _)| *at <= limit) else {
             return false;
         };
@@ -316,6 +329,7 @@ impl World {
                     self.turn(place);
                 }
             }
+            Next::Deed => self.do_deed(),
             Next::Turn(place) => {
                 self.count_timer(place);
                 self.turn(place);
@@ -348,7 +362,9 @@ impl World {
                 let at = at.max(place.paused_until);
                 offer((at < u64::MAX).then_some(at), Next::Turn(index));
             }
+            offer(place.guest_due(now), Next::Turn(index));
         }
+        offer(self.deeds.lock().next_at(), Next::Deed);
         offer(self.network().next_at(), Next::Mail);
         offer(self.script.lock().next_at(), Next::Step);
         best
@@ -358,12 +374,17 @@ impl World {
     fn count_timer(&self, place: usize) {
         let now = self.now();
         let mut places = self.places.lock();
-        let timers = &mut places[place].timers;
-        *timers = match *timers {
+        let here = &mut places[place];
+        here.timers = match here.timers {
             (at, count) if at == now => (at, count + 1),
             _ => (now, 1),
         };
-        if timers.1 > TIMERS_PER_INSTANT_MAX {
+        let most = match here.guest {
+            // Its callbacks' turns count, too.
+            Some(_) => 20 * TIMERS_PER_INSTANT_MAX,
+            None => TIMERS_PER_INSTANT_MAX,
+        };
+        if here.timers.1 > most {
             drop(places);
             self.fail(format!("I7 p{place}: its timers go in circles"));
         }
@@ -371,6 +392,9 @@ impl World {
 
     /// Lets a process do what it has to do, unless it cannot.
     pub fn turn(&self, place: usize) {
+        if self.turn_guest(place) {
+            return;
+        }
         let now = self.now();
         loop {
             let (core, mut state) = {
@@ -463,18 +487,7 @@ impl World {
     /// A thread of the engine waits for a datagram: the world goes on without
     /// it.
     pub fn wait_for_mail(&self, socket: usize, until: u64) {
-        loop {
-            {
-                let mut network = self.network();
-                let woken = std::mem::take(&mut network.sockets[socket].woken);
-                if woken || network.has_mail(socket) {
-                    return;
-                }
-            }
-            if self.has_failed() || !self.step(until) {
-                self.set_now(until);
-                return;
-            }
-        }
+        self.wait(&Wake::Mail(socket), until);
+        self.network().sockets[socket].woken = false;
     }
 }

@@ -292,19 +292,18 @@ pub fn a_slow_reader_holds_coherent_writers_back_and_gets_every_set(stage: &Stag
     qos.resource_limits.max_samples = Some(8);
     qos.max_blocking_time = Some(PATIENCE);
     let (group, publisher, subscription) = pair(stage, coherent(TOPIC), &qos);
-    std::thread::scope(|scope| {
-        let writing = scope.spawn(|| {
-            for n in 0..50 {
-                publish_set(&group, &publisher, &[3 * n, 3 * n + 1, 3 * n + 2]);
-            }
-        });
+    let writing = || {
+        for n in 0..50 {
+            publish_set(&group, &publisher, &[3 * n, 3 * n + 1, 3 * n + 2]);
+        }
+    };
+    stage.beside(writing, || {
         for n in 0..150 {
             if n % 30 == 0 {
                 stage.watch(Duration::from_millis(20), || false);
             }
             assert_eq!(next(&subscription), n);
         }
-        writing.join().unwrap();
     });
     assert_eq!(subscription.counts().incomplete_sets, 0);
 }

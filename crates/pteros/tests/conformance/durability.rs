@@ -162,7 +162,7 @@ pub fn the_durability_service_says_what_is_stored(stage: &Stage) {
 pub fn what_expired_in_the_store_is_not_served(stage: &Stage) {
     let qos = transient(5).lifespan(Duration::from_secs(600));
     let publisher = stage.publisher(&qos);
-    let now = SystemTime::now();
+    let now = stage.wall();
     let at = |n, seconds| {
         let source = now - Duration::from_secs(seconds);
         publisher.publish_at(&text(n), source).unwrap();
@@ -191,7 +191,7 @@ pub fn a_full_store_tells_and_live_traffic_goes_on(stage: &Stage) {
     publish(&publisher, 1..6);
     assert_eq!(up_to(stage, &subscription, 5), numbers(1..6));
     let mut seen = Seen::by(|| publisher.take_event());
-    stage.until("told", || {
+    stage.until_on_disk("told", || {
         seen.any(|event| matches!(event, Event::NotStored { total: 3, .. }))
     });
     let Some(Event::NotStored { reason, .. }) = seen.list.last() else {

@@ -1,6 +1,6 @@
 //! Readers slower than their writers.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pteros::prelude::*;
 use pteros::{EndpointEvent, PublishError};
@@ -18,12 +18,12 @@ fn keep_all(samples: u32) -> QosProfile {
 pub fn a_slow_reader_gets_all_that_keep_all_wrote(stage: &Stage) {
     const COUNT: usize = 500;
     let (publisher, subscription) = stage.pair(&keep_all(7));
-    std::thread::scope(|scope| {
-        let writing = scope.spawn(|| {
-            for n in 0..COUNT {
-                publisher.publish(&text(n)).unwrap();
-            }
-        });
+    let writing = || {
+        for n in 0..COUNT {
+            publisher.publish(&text(n)).unwrap();
+        }
+    };
+    stage.beside(writing, || {
         for n in 0..COUNT {
             if n % 50 == 0 {
                 // Long enough for every queue on the way to fill up.
@@ -32,7 +32,6 @@ pub fn a_slow_reader_gets_all_that_keep_all_wrote(stage: &Stage) {
             let sample = subscription.take_timeout(PATIENCE);
             assert_eq!(*sample.expect("the next one"), text(n));
         }
-        writing.join().unwrap();
     });
     assert!(subscription.take().is_none());
     assert_eq!(subscription.counts().lost, 0);
@@ -48,26 +47,26 @@ pub fn a_writer_goes_on_as_soon_as_a_late_joiner_has_caught_up(stage: &Stage) {
     }
     let late = stage.subscription(&keep_all(4).transient_local());
     assert!(publisher.wait_for_matched(1, PATIENCE));
-    std::thread::scope(|scope| {
-        let writing = scope.spawn(|| {
-            for n in KEPT..4 * KEPT {
-                publisher.publish(&text(n)).unwrap();
-            }
-        });
+    let writing = || {
+        for n in KEPT..4 * KEPT {
+            publisher.publish(&text(n)).unwrap();
+        }
+    };
+    stage.beside(writing, || {
         // Long enough for it to find that it must wait.
         stage.watch(Duration::from_millis(20), || false);
         for n in 0..4 * KEPT {
             // Without waiting for samples, which would wake the writer up.
             let mut sample = late.take();
-            let begin = Instant::now();
+            let begin = stage.now();
             while sample.is_none() {
-                assert!(begin.elapsed() < PATIENCE / 2, "sample {n} does not come");
-                std::thread::yield_now();
+                let waited = stage.now() - begin;
+                assert!(waited < PATIENCE / 2, "sample {n} does not come");
+                stage.step_aside();
                 sample = late.take();
             }
             assert_eq!(*sample.unwrap(), text(n));
         }
-        writing.join().unwrap();
     });
     assert_eq!(late.counts().lost, 0);
 }

@@ -1,6 +1,7 @@
 //! What holds for a publisher and a subscription holds whatever the path
-//! between them: each story is played within a process, over UDP and through
-//! shared memory.
+//! between them: each story is played within a process, over UDP, through shared
+//! memory, and in simulated time over a network that is perfect and several that are
+//! not (`storms.rs` names the stories that those cannot play).
 #![allow(
     clippy::disallowed_methods,
     reason = "two ends that block are two threads"
@@ -23,12 +24,17 @@ mod samples;
 mod services;
 mod set_qos;
 mod stage;
+mod storms;
 mod subscription_groups;
 
 use stage::{Stage, Way};
 
 macro_rules! on_every_path {
-    ($($module:ident::$story:ident),* $(,)?) => {$(
+    ($($module:ident::$story:ident),* $(,)?) => {
+        /// Their names.
+        const STORIES: &[&str] = &[$(stringify!($story)),*];
+
+        $(
         mod $story {
             use super::*;
 
@@ -45,6 +51,16 @@ macro_rules! on_every_path {
             #[test]
             fn through_shared_memory() {
                 $module::$story(&Stage::new(Way::SharedMemory));
+            }
+
+            #[test]
+            fn in_simulated_time() {
+                $module::$story(&Stage::new(Way::Sim));
+            }
+
+            #[test]
+            fn through_a_storm() {
+                storms::play(stringify!($story), $module::$story);
             }
         }
     )*};

@@ -5,7 +5,6 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
-use std::thread::{self, Thread};
 use std::time::Duration;
 
 use pteros::interfaces::example_interfaces::srv::{
@@ -13,42 +12,11 @@ use pteros::interfaces::example_interfaces::srv::{
 };
 use pteros::prelude::*;
 use pteros::{CallError, ServiceCall, ServiceOptions};
+use pteros_sim::Work;
 
-use crate::stage::{PATIENCE, Stage};
+use crate::stage::{PATIENCE, Spun, Stage};
 
 const NAME: &str = "add_two_ints";
-
-/// A node that is spun by a thread of its own until this is dropped.
-struct Spun {
-    stop: Arc<AtomicBool>,
-    thread: Option<thread::JoinHandle<()>>,
-}
-
-impl Spun {
-    fn new(node: &Node) -> Self {
-        let (node, stop) = (node.clone(), Arc::new(AtomicBool::new(false)));
-        let thread = thread::spawn({
-            let stop = stop.clone();
-            move || {
-                let stopped = || stop.load(Ordering::Relaxed);
-                while !node.spin_until(stopped, Duration::from_millis(20)) {}
-            }
-        });
-        Self {
-            stop,
-            thread: Some(thread),
-        }
-    }
-}
-
-impl Drop for Spun {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
 
 fn request(a: i64, b: i64) -> AddTwoInts_Request {
     AddTwoInts_Request { a, b }
@@ -63,7 +31,7 @@ fn sum(request: Sample<AddTwoInts_Request>) -> AddTwoInts_Response {
 /// The server's side and what keeps it at work.
 fn adder(stage: &Stage) -> (Service<AddTwoInts>, Spun) {
     let service = stage.publishing.create_service(NAME, sum).unwrap();
-    (service, Spun::new(&stage.publishing))
+    (service, stage.spin(&stage.publishing))
 }
 
 fn client(stage: &Stage) -> Client<AddTwoInts> {
@@ -86,20 +54,20 @@ pub fn every_call_gets_the_answer_to_its_request(stage: &Stage) {
 pub fn each_client_gets_its_own_answers(stage: &Stage) {
     let (service, _spun) = adder(stage);
     let clients: Vec<_> = (0..4).map(|_| client(stage)).collect();
-    thread::scope(|scope| {
-        for (at, client) in (1..).zip(&clients) {
-            // Two threads wait on each.
-            for half in 0..2 {
-                scope.spawn(move || {
-                    for n in 0..25 {
-                        let asked = request(at * 1_000, half * 100 + n);
-                        let answer = client.call(&asked, PATIENCE).unwrap();
-                        assert_eq!(answer.sum, asked.a + asked.b);
-                    }
-                });
-            }
+    let mut askers: Vec<Work<'_>> = Vec::new();
+    for (at, client) in (1..).zip(&clients) {
+        // Two threads wait on each.
+        for half in 0..2 {
+            askers.push(Box::new(move || {
+                for n in 0..25 {
+                    let asked = request(at * 1_000, half * 100 + n);
+                    let answer = client.call(&asked, PATIENCE).unwrap();
+                    assert_eq!(answer.sum, asked.a + asked.b);
+                }
+            }));
         }
-    });
+    }
+    stage.beside_all(askers, || {});
     assert_eq!(service.client_count(), 4);
     assert!(clients.iter().all(|client| client.stray_answers() == 0));
 }
@@ -132,12 +100,12 @@ pub fn an_answer_may_come_later_and_from_any_thread(stage: &Stage) {
         .publishing
         .create_deferred_service::<AddTwoInts>(NAME, options, move |call| send.send(call).unwrap())
         .unwrap();
-    let _spun = Spun::new(&stage.publishing);
+    let _spun = stage.spin(&stage.publishing);
     let client = client(stage);
     assert!(client.wait_for_service(PATIENCE));
     let first = client.call_async(&request(1, 1)).unwrap();
     let second = client.call_async(&request(2, 2)).unwrap();
-    let both = [(); 2].map(|()| calls.recv_timeout(PATIENCE).unwrap());
+    let both = [(); 2].map(|()| stage.received(&calls));
     // In the other order.
     for call in both.into_iter().rev() {
         let sum = call.request().a + call.request().b;
@@ -154,7 +122,7 @@ pub fn an_answer_that_nobody_waits_for_any_more_is_counted(stage: &Stage) {
         .publishing
         .create_deferred_service::<AddTwoInts>(NAME, options, move |call| send.send(call).unwrap())
         .unwrap();
-    let _spun = Spun::new(&stage.publishing);
+    let _spun = stage.spin(&stage.publishing);
     let client = client(stage);
     assert!(client.wait_for_service(PATIENCE));
     let in_time = Duration::from_millis(20);
@@ -167,18 +135,10 @@ pub fn an_answer_that_nobody_waits_for_any_more_is_counted(stage: &Stage) {
     );
     assert_eq!(client.open_calls(), 0);
     let response = AddTwoInts_Response { sum: 2 };
-    calls
-        .recv_timeout(PATIENCE)
-        .unwrap()
-        .respond(response)
-        .unwrap();
+    stage.received(&calls).respond(response).unwrap();
     let mut next = client.call_async(&request(3, 3)).unwrap();
     let response = AddTwoInts_Response { sum: 6 };
-    calls
-        .recv_timeout(PATIENCE)
-        .unwrap()
-        .respond(response)
-        .unwrap();
+    stage.received(&calls).respond(response).unwrap();
     let mut answer = None;
     stage.until("the next answer", || {
         answer = answer.take().or_else(|| next.take());
@@ -195,11 +155,11 @@ pub fn a_call_ends_when_its_server_goes_away(stage: &Stage) {
         .publishing
         .create_deferred_service::<AddTwoInts>(NAME, options, move |call| send.send(call).unwrap())
         .unwrap();
-    let spun = Spun::new(&stage.publishing);
+    let spun = stage.spin(&stage.publishing);
     let client = client(stage);
     assert!(client.wait_for_service(PATIENCE));
     let call = client.call_async(&request(1, 1)).unwrap();
-    let unanswered = calls.recv_timeout(PATIENCE).unwrap();
+    let unanswered = stage.received(&calls);
     drop((spun, service, unanswered));
     // Another that comes in time was not asked.
     let _other = adder(stage);
@@ -240,11 +200,12 @@ pub fn a_callback_is_handed_its_answer_by_the_executor(stage: &Stage) {
     assert!(stage.subscribing.spin_until(all, PATIENCE));
 }
 
-struct Unpark(Thread);
+/// Whether a future wants to be polled.
+struct Woken(AtomicBool);
 
-impl Wake for Unpark {
+impl Wake for Woken {
     fn wake(self: Arc<Self>) {
-        self.0.unpark();
+        self.0.store(true, Ordering::Release);
     }
 }
 
@@ -252,15 +213,16 @@ pub fn a_call_is_a_future_that_the_executor_completes(stage: &Stage) {
     let (_service, _server) = adder(stage);
     let client = client(stage);
     assert!(client.wait_for_service(PATIENCE));
-    let _spun = Spun::new(&stage.subscribing);
+    let _spun = stage.spin(&stage.subscribing);
     let mut call = pin!(client.call_async(&request(20, 22)).unwrap());
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let woken = Arc::new(Woken(AtomicBool::new(false)));
+    let waker = Waker::from(woken.clone());
     let mut context = TaskContext::from_waker(&waker);
     let answer = loop {
         if let Poll::Ready(answer) = call.as_mut().poll(&mut context) {
             break answer;
         }
-        thread::park_timeout(PATIENCE);
+        stage.until("the answer", || woken.0.swap(false, Ordering::AcqRel));
     };
     assert_eq!(answer.unwrap().sum, 42);
 }

@@ -1,6 +1,6 @@
 //! Policies that change while publishers and subscriptions live.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
@@ -186,7 +186,7 @@ pub fn a_deadline_that_begins_holds_for_each_instance(stage: &Stage) {
     publisher.dispose(&shape("blue", 1)).unwrap();
     assert_eq!(seen(stage, &subscription, 3).len(), 3);
     let hasty = qos.clone().deadline(Duration::from_millis(400));
-    let since = Instant::now();
+    let since = stage.now();
     publisher.set_qos(&hasty).unwrap();
     wait_until_known(stage, publisher.gid(), |e| e.qos.deadline == hasty.deadline);
     subscription.set_qos(&hasty).unwrap();
@@ -198,7 +198,7 @@ pub fn a_deadline_that_begins_holds_for_each_instance(stage: &Stage) {
         count(&mut ours) > 0 && count(&mut theirs) > 0
     });
     // What was disposed of is not waited for: else there were twice as many.
-    let periods = (since.elapsed().as_millis() / 400) as usize;
+    let periods = ((stage.now() - since).as_millis() / 400) as usize;
     assert!(count(&mut ours) <= periods && count(&mut theirs) <= periods);
 }
 

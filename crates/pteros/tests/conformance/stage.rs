@@ -1,14 +1,21 @@
 //! Where a conformance story is played: a publishing and a subscribing node,
-//! within one context or in two that meet on this host, over UDP or linked by shared
-//! memory.
+//! within one context or in two that meet: on this host, over UDP or linked by shared
+//! memory, or on two hosts of a simulated network, where time passes only while
+//! somebody waits.
 
 use std::path::Path as FolderPath;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant, SystemTime};
 
+use pteros::config::DiscoveryRange;
+use pteros::env::SystemEnv;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
 use pteros::{EndpointEvent, FlowController, Path, SharedMemoryOptions};
+use pteros_sim::{Companion, Link, Simulation, Work};
 
 /// For whatever should happen soon, on a machine that is busy.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -22,6 +29,29 @@ pub enum Way {
     Local,
     Udp,
     SharedMemory,
+    /// Over a simulated network that is perfect.
+    Sim,
+    /// Over one that loses, doubles and reorders, as the seed says.
+    Storm(u64),
+}
+
+impl Way {
+    fn simulated(self) -> Option<Simulation> {
+        match self {
+            Self::Sim => Some(Simulation::new(&[1, 2], 1)),
+            Self::Storm(seed) => {
+                let sim = Simulation::new(&[1, 2], seed);
+                sim.set_links(Link {
+                    loss: 1_000,
+                    duplicate: 1_000,
+                    jitter: 3_000_000,
+                    ..Link::perfect(200_000)
+                });
+                Some(sim)
+            }
+            Self::Local | Self::Udp | Self::SharedMemory => None,
+        }
+    }
 }
 
 pub struct Stage {
@@ -30,6 +60,9 @@ pub struct Stage {
     pub subscribing: Node,
     /// Contexts of their own, so that nothing but the endpoints is shared.
     contexts: Vec<Context>,
+    opened: Instant,
+    /// Dropped after those who live in it.
+    sim: Option<Arc<Simulation>>,
 }
 
 impl Stage {
@@ -51,17 +84,30 @@ impl Stage {
             },
             ..ContextOptions::local(domain)
         };
-        let open = || Context::with_options(options.clone()).unwrap();
-        let a = open();
+        let sim = way.simulated().map(Arc::new);
+        let open = |place| match &sim {
+            None => Context::with_options(options.clone()).unwrap(),
+            Some(sim) => {
+                let options = ContextOptions {
+                    discovery_range: Some(DiscoveryRange::Subnet),
+                    ..options.clone()
+                };
+                let disk = Arc::new(SystemEnv::new());
+                Context::with_env(sim.env(place, Some(disk)), options).unwrap()
+            }
+        };
+        let a = open(0);
         let b = match way {
             Way::Local => a.clone(),
-            Way::Udp | Way::SharedMemory => open(),
+            _ => open(1),
         };
         let stage = Self {
             way,
             publishing: a.node("publishing").unwrap(),
             subscribing: b.node("subscribing").unwrap(),
             contexts: vec![a, b],
+            opened: Instant::now(),
+            sim,
         };
         if way == Way::SharedMemory {
             stage.link();
@@ -88,7 +134,7 @@ impl Stage {
     pub fn path(&self) -> Path {
         match self.way {
             Way::Local => Path::IntraProcess,
-            Way::Udp => Path::Network,
+            Way::Udp | Way::Sim | Way::Storm(_) => Path::Network,
             Way::SharedMemory => Path::SharedMemory,
         }
     }
@@ -120,6 +166,88 @@ impl Stage {
         (publisher, subscription)
     }
 
+    /// How long it has been there.
+    pub fn now(&self) -> Duration {
+        match &self.sim {
+            Some(sim) => sim.now(),
+            None => self.opened.elapsed(),
+        }
+    }
+
+    /// What the wall clock shows.
+    pub fn wall(&self) -> SystemTime {
+        match &self.sim {
+            Some(sim) => sim.wall(0),
+            None => SystemTime::now(),
+        }
+    }
+
+    /// Lets others work for a moment, without waiting for anything.
+    pub fn step_aside(&self) {
+        match &self.sim {
+            Some(sim) => sim.pass(Duration::from_micros(50)),
+            None => thread::yield_now(),
+        }
+    }
+
+    /// Runs `body` and `other`, which may both block, at once.
+    pub fn beside<R>(&self, other: impl FnOnce() + Send, body: impl FnOnce() -> R) -> R {
+        self.beside_all(vec![Box::new(other)], body)
+    }
+
+    /// As [`Stage::beside`], with many others.
+    pub fn beside_all<R>(&self, others: Vec<Work<'_>>, body: impl FnOnce() -> R) -> R {
+        if let Some(sim) = &self.sim {
+            return sim.beside(others, body);
+        }
+        thread::scope(|scope| {
+            let others: Vec<_> = others.into_iter().map(|other| scope.spawn(other)).collect();
+            let outcome = body();
+            for other in others {
+                other.join().unwrap();
+            }
+            outcome
+        })
+    }
+
+    /// Lets a thread of its own spin a node until what is returned is dropped.
+    pub fn spin(&self, node: &Node) -> Spun {
+        let (node, stop) = (node.clone(), Arc::new(AtomicBool::new(false)));
+        let work = {
+            let stop = stop.clone();
+            move || {
+                let stopped = || stop.load(Ordering::Relaxed);
+                while !node.spin_until(stopped, Duration::from_millis(20)) {}
+            }
+        };
+        let (thread, companion) = match &self.sim {
+            Some(sim) => (None, Some(sim.companion(Box::new(work)))),
+            None => (Some(thread::spawn(work)), None),
+        };
+        Spun {
+            stop,
+            thread,
+            companion,
+        }
+    }
+
+    /// What another thread sends.
+    #[track_caller]
+    pub fn received<T>(&self, channel: &Receiver<T>) -> T {
+        if self.sim.is_none() {
+            return channel.recv_timeout(PATIENCE).unwrap();
+        }
+        let mut received = None;
+        self.until("what another thread sends", || {
+            received = match channel.try_recv() {
+                Err(TryRecvError::Empty) => None,
+                sent => Some(sent.unwrap()),
+            };
+            received.is_some()
+        });
+        received.unwrap()
+    }
+
     /// Waits for something that either end brings about.
     #[track_caller]
     pub fn until(&self, what: &str, done: impl FnMut() -> bool) {
@@ -127,6 +255,23 @@ impl Stage {
             self.watch(PATIENCE, done),
             "{what}: not within {PATIENCE:?}"
         );
+    }
+
+    /// As [`Stage::until`], for what the thread that stores brings about: a disk knows no
+    /// simulated time.
+    #[track_caller]
+    pub fn until_on_disk(&self, what: &str, mut done: impl FnMut() -> bool) {
+        if self.sim.is_none() {
+            return self.until(what, done);
+        }
+        let begin = Instant::now();
+        while !done() {
+            assert!(
+                begin.elapsed() < PATIENCE,
+                "{what}: not within {PATIENCE:?}"
+            );
+            thread::yield_now();
+        }
     }
 
     /// Looks on for at most `span`; whether `done` came true.
@@ -141,6 +286,23 @@ impl Stage {
             left = left.saturating_sub(slice);
         }
         done()
+    }
+}
+
+/// A node that is spun by a thread of its own until this is dropped.
+pub struct Spun {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    companion: Option<Companion>,
+}
+
+impl Drop for Spun {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        drop(self.companion.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
     }
 }
 

@@ -349,19 +349,18 @@ pub fn a_slow_group_holds_its_publishers_back_and_gets_every_set(stage: &Stage) 
     let (out, publishers) = publishers(stage, coherent(), &qos);
     let scene = Scene::with(stage, out, publishers, &qos);
     scene.wait_for_matches();
-    std::thread::scope(|scope| {
-        let writing = scope.spawn(|| {
-            for n in 0..40 {
-                scene.publish_set(&[3 * n, 3 * n + 1], &[3 * n + 2]);
-            }
-        });
+    let writing = || {
+        for n in 0..40 {
+            scene.publish_set(&[3 * n, 3 * n + 1], &[3 * n + 2]);
+        }
+    };
+    stage.beside(writing, || {
         for n in 0..120 {
             if n % 30 == 0 {
                 stage.watch(Duration::from_millis(20), || false);
             }
             assert_eq!(scene.next(), n);
         }
-        writing.join().unwrap();
     });
     assert_eq!(scene.of_left.counts().incomplete_sets, 0);
 }
@@ -393,13 +392,13 @@ fn expire_in_a_full_group(stage: &Stage, look: impl FnOnce(&SubscriptionGroup)) 
         assert!(publisher.wait_for_matched(1, PATIENCE));
         stage.until("matched", || subscription.matched_count() == 2);
     }
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let changes = out.begin_coherent_changes().unwrap();
-            left.publish(&text(8)).unwrap();
-            right.publish(&text(9)).unwrap();
-            changes.end();
-        });
+    let writing = || {
+        let changes = out.begin_coherent_changes().unwrap();
+        left.publish(&text(8)).unwrap();
+        right.publish(&text(9)).unwrap();
+        changes.end();
+    };
+    stage.beside(writing, || {
         stage.watch(Duration::from_millis(20), || false);
         look(&scene.group);
         assert_eq!([scene.next(), scene.next()], [8, 9]);

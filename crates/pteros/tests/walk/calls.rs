@@ -4,11 +4,11 @@
 
 use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use pteros::OpenError;
-use pteros::env::{Env, Opened, Received, SocketPlan, SystemEnv, Transport};
+use pteros::env::{Core, Env, Opened, Received, SocketPlan, SystemEnv, Transport};
 use pteros::env::{Instant, Locator, Timestamp};
 
 /// System calls, and looks at clocks, by kind.
@@ -89,8 +89,8 @@ impl Env for CountingEnv {
         Ok(opened)
     }
 
-    fn wants_helper(&self) -> bool {
-        false
+    fn looks_after(&self, _core: &Weak<Core>) -> bool {
+        true
     }
 }
 

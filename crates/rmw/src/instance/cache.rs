@@ -452,11 +452,12 @@ impl Instances {
             true => now(),
             false => Instant::ZERO,
         };
-        let mut found = None;
+        let (mut found, mut left) = (None, false);
         while let Some((place, _)) = self.shelf.first() {
             let Some(mut item) = self.remove(place) else {
                 break;
             };
+            left = true;
             let key = item.instance.as_ref().map(|keyed| keyed.info.key);
             if item.expires_at <= now {
                 self.totals.expired += 1;
@@ -478,7 +479,7 @@ impl Instances {
         Popped {
             item: found,
             // Some writer may wait for room in this one instance.
-            made_room: self.shelf.keeps_all(),
+            made_room: left && self.shelf.keeps_all(),
             resume,
         }
     }

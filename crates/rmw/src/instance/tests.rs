@@ -218,6 +218,21 @@ fn large_samples_fill_a_queue_that_keeps_all() {
     assert!(cache.pop(|| Instant::ZERO).resume, "half empty");
 }
 
+/// Who waited for a change of an empty queue that keeps all was woken by its own
+/// look at it, again and again.
+#[test]
+fn a_look_at_an_empty_queue_that_keeps_all_makes_no_room() {
+    let qos = EndpointQos {
+        history: History::KeepAll,
+        ..EndpointQos::default()
+    };
+    let mut cache = cache(&qos, Lifecycle::default());
+    assert!(!cache.pop(|| Instant::ZERO).made_room);
+    cache.offer(at_ms(0), large(&Bytes::from(vec![0; 8]), 1), None, |_| true);
+    assert!(cache.pop(|| Instant::ZERO).made_room);
+    assert!(!cache.pop(|| Instant::ZERO).made_room);
+}
+
 #[test]
 fn what_time_filters_hold_counts_against_the_bytes() {
     let payload = Bytes::from(vec![0; 64 << 20]);

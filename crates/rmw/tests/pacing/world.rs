@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use bytes::Bytes;
 use pteros_rmw::env::{Env, Opened, Received, SocketPlan, Transport, unicast_port};
@@ -77,8 +77,8 @@ impl Env for Place {
         })
     }
 
-    fn wants_helper(&self) -> bool {
-        false
+    fn looks_after(&self, _core: &Weak<Core>) -> bool {
+        true
     }
 }
 
