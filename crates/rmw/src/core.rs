@@ -33,6 +33,7 @@ use crate::neighbours::Neighbours;
 use crate::reader::ReaderEndpoint;
 use crate::ready::ReadyQueue;
 use crate::shared_memory::SharedMemoryOptions;
+use crate::type_objects::Announced;
 use crate::waiters::Waiters;
 use crate::writer::WriterEndpoint;
 
@@ -161,6 +162,7 @@ pub struct Core {
     /// Never has work: for turns on nobody's behalf.
     pub(crate) no_queue: ReadyQueue,
     pub(crate) graph: Graph,
+    pub(crate) announced_types: Announced,
     pub(crate) linking: Linking,
     pub(crate) counters: Counters,
     helper: Option<Helper>,
@@ -240,6 +242,7 @@ impl Core {
             advice: opened.advice,
             graph: Graph::new(participant.clone(), options.enclave.clone()),
             participant,
+            announced_types: Announced::default(),
             match_order: Mutex::default(),
             table: RwLock::default(),
             deadlines: Deadlines::new(),

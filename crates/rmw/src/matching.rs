@@ -12,6 +12,7 @@ use pteros_rtps::locator::Route;
 use pteros_rtps::participant::{LostReason, ParticipantEvent};
 use pteros_rtps::qos::{EndpointQos, History, Liveliness, XCDR1, XCDR2};
 use pteros_rtps::reader::{Reader, ReaderConfig, WriterProxyConfig};
+use pteros_rtps::shared_qos::SharedQos;
 use pteros_rtps::time::{Duration, Instant};
 use pteros_rtps::writer::{ReaderProxyConfig, Writer, WriterConfig};
 
@@ -515,9 +516,9 @@ impl Core {
 
 /// What the protocol machine of an endpoint is told: where instances are told
 /// apart each has a deadline of its own, see [`crate::instance`].
-pub(crate) fn machine_qos(qos: &EndpointQos, is_keyed: bool) -> EndpointQos {
+pub(crate) fn machine_qos(qos: &SharedQos, is_keyed: bool) -> SharedQos {
     let mut qos = qos.clone();
-    if is_keyed {
+    if is_keyed && !qos.deadline.is_infinite() {
         qos.deadline = Duration::INFINITE;
     }
     qos
@@ -525,7 +526,7 @@ pub(crate) fn machine_qos(qos: &EndpointQos, is_keyed: bool) -> EndpointQos {
 
 /// A KEEP_ALL reader's own limit also bounds what waits before its queue, else
 /// a writer would be held back only after hundreds of samples more.
-fn reader_config(guid: Guid, qos: &EndpointQos, within: &Limits) -> ReaderConfig {
+fn reader_config(guid: Guid, qos: &SharedQos, within: &Limits) -> ReaderConfig {
     let mut config = ReaderConfig::new(guid, qos.clone());
     within.bound_reader(&mut config.limits);
     let bounds = &qos.resource_limits;

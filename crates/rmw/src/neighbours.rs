@@ -55,10 +55,15 @@ enum End {
     Neighbour(GuidPrefix, LostReason),
 }
 
+/// How often a board is read on before its owner's next message is looked at,
+/// sixty-four records at a time: more than a board of the usual size holds.
+const CATCH_UPS_MAX: usize = 1024;
+
 /// What a board told, kept until the board is let go of.
 enum News {
     Anew(GuidPrefix),
-    Posted(GuidPrefix, Vec<u8>),
+    Posted(GuidPrefix, Notice),
+    Nodes(GuidPrefix, Vec<u8>),
     Told(GuidPrefix),
     Beat(GuidPrefix),
     Gone(GuidPrefix, Reason),
@@ -68,7 +73,10 @@ impl News {
     fn of(event: BoardEvent<'_>) -> Option<Self> {
         Some(match event {
             BoardEvent::Anew { peer } => Self::Anew(GuidPrefix(peer)),
-            BoardEvent::Posted { peer, record } => Self::Posted(GuidPrefix(peer), record.to_vec()),
+            BoardEvent::Posted { peer, record } => match record.split_first() {
+                Some((&NODES, list)) => Self::Nodes(GuidPrefix(peer), list.to_vec()),
+                _ => Self::Posted(GuidPrefix(peer), Notice::parse(record)?),
+            },
             BoardEvent::Told { peer } => Self::Told(GuidPrefix(peer)),
             BoardEvent::Beat { peer } => Self::Beat(GuidPrefix(peer)),
             BoardEvent::Gone { peer, reason } => Self::Gone(GuidPrefix(peer), reason),
@@ -179,15 +187,17 @@ impl Core {
         let Some(board) = self.transport.board() else {
             return;
         };
-        if !board.has_news(peer.0) {
-            return;
+        for _ in 0..CATCH_UPS_MAX {
+            if !board.has_news(peer.0) {
+                return;
+            }
+            let mut state = self.neighbours.lock();
+            let mut news = Vec::new();
+            board.catch_up(peer.0, &mut |event| news.extend(News::of(event)));
+            self.heed_all(now, board, &mut state, news);
+            drop(state);
+            self.serve_participant(now);
         }
-        let mut state = self.neighbours.lock();
-        let mut news = Vec::new();
-        board.catch_up(peer.0, &mut |event| news.extend(News::of(event)));
-        self.heed_all(now, board, &mut state, news);
-        drop(state);
-        self.serve_participant(now);
     }
 
     /// Whether a datagram's sender is about to be a neighbour: it has called us,
@@ -203,6 +213,7 @@ impl Core {
             return false;
         }
         self.turn_neighbours(now);
+        self.catch_up(now, peer);
         !is_known() && board.is_calling(peer.0)
     }
 
@@ -261,7 +272,8 @@ impl Core {
             News::Anew(peer) => {
                 state.telling.insert(peer, Vec::new());
             }
-            News::Posted(peer, record) => self.heed_record(now, state, peer, &record),
+            News::Posted(peer, notice) => self.heed_notice(now, state, peer, notice),
+            News::Nodes(peer, list) => self.absorb_nodes(peer, &list),
             News::Told(peer) => {
                 let told = state.telling.remove(&peer).unwrap_or_default();
                 self.participant.lock().keep_endpoints(peer, &told);
@@ -288,13 +300,7 @@ impl Core {
         }
     }
 
-    fn heed_record(&self, now: Instant, state: &mut Neighbours, peer: GuidPrefix, record: &[u8]) {
-        if let Some((&NODES, list)) = record.split_first() {
-            return self.absorb_nodes(peer, list);
-        }
-        let Some(notice) = Notice::parse(record) else {
-            return;
-        };
+    fn heed_notice(&self, now: Instant, state: &mut Neighbours, peer: GuidPrefix, notice: Notice) {
         if let Some(told) = state.telling.get_mut(&peer) {
             told.extend(endpoint_of(&notice));
         }

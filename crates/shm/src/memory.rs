@@ -14,7 +14,7 @@ use std::ptr::NonNull;
 
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, ProtFlags};
+use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags};
 
 use crate::sync::{AtomicU32, AtomicU64};
 
@@ -51,6 +51,17 @@ impl Mapping {
         let start = start.map_err(|e| named("map memory", e))?;
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::InvalidData)?;
         Ok(Self { start, len })
+    }
+
+    /// Maps more of the same memory, which may then lie elsewhere.
+    fn extend(&mut self, len: usize) -> io::Result<()> {
+        let flags = MremapFlags::MAYMOVE;
+        // SAFETY: our own mapping; `&mut` says that nobody has a pointer into it.
+        let start = unsafe { rustix::mm::mremap(self.start.as_ptr().cast(), self.len, len, flags) };
+        let start = start.map_err(|e| named("map more memory", e))?;
+        self.start = NonNull::new(start.cast()).ok_or(io::ErrorKind::InvalidData)?;
+        self.len = len;
+        Ok(())
     }
 
     fn pointer(&self, offset: usize, len: usize) -> NonNull<u8> {
@@ -160,6 +171,13 @@ impl PeerMemory {
     /// Maps `fd` if it is what a peer should hand over: a sealed memfd of
     /// exactly `len` bytes. Says otherwise what is wrong with it.
     pub(crate) fn map(fd: BorrowedFd<'_>, len: usize) -> Result<Self, Unfit> {
+        Self::map_start(fd, len, len)
+    }
+
+    /// As [`PeerMemory::map`], but only the first `window` bytes, which it may be
+    /// [extended](PeerMemory::extend) from. What is not mapped costs no page
+    /// tables, which the kernel has for every 2 MiB and process.
+    pub(crate) fn map_start(fd: BorrowedFd<'_>, len: usize, window: usize) -> Result<Self, Unfit> {
         let seals = rustix::fs::fcntl_get_seals(fd).map_err(|_| Unfit("is no sealed memory"))?;
         if !seals.contains(SEALS) {
             return Err(Unfit("lacks a seal"));
@@ -172,9 +190,16 @@ impl PeerMemory {
         if u64::try_from(status.st_size) != Ok(len as u64) || len == 0 {
             return Err(Unfit("is not of the size said"));
         }
-        let mapping =
-            Mapping::new(fd, len, ProtFlags::READ).map_err(|_| Unfit("cannot be mapped"))?;
+        let mapping = Mapping::new(fd, window.min(len), ProtFlags::READ)
+            .map_err(|_| Unfit("cannot be mapped"))?;
         Ok(Self(mapping))
+    }
+
+    /// Maps the first `window` bytes, not more than there are, which the caller
+    /// knows.
+    pub(crate) fn extend(&mut self, window: usize) -> Result<(), Unfit> {
+        let extended = self.0.extend(window);
+        extended.map_err(|_| Unfit("cannot be mapped any further"))
     }
 
     pub(crate) fn len(&self) -> usize {

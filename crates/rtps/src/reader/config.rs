@@ -6,7 +6,7 @@ use crate::content_filter::ContentFilter;
 use crate::defrag::DefragLimits;
 use crate::id::{Guid, VendorId};
 use crate::locator::Route;
-use crate::qos::{EndpointQos, History};
+use crate::qos::History;
 use crate::shared_qos::SharedQos;
 use crate::time::Duration;
 
@@ -16,7 +16,7 @@ pub struct ReaderConfig {
     /// Its own identity.
     pub guid: Guid,
     /// Its policies.
-    pub qos: EndpointQos,
+    pub qos: SharedQos,
     /// When missing samples are asked for.
     pub nack: NackConfig,
     /// Bounds of its memory.
@@ -30,7 +30,8 @@ pub struct ReaderConfig {
 impl ReaderConfig {
     /// The stack's defaults around these policies. A KEEP_ALL reader's queue
     /// holds its `max_samples`; when that is full, reliable writers wait.
-    pub fn new(guid: Guid, qos: EndpointQos) -> Self {
+    pub fn new(guid: Guid, qos: impl Into<SharedQos>) -> Self {
+        let qos = qos.into();
         let mut limits = ReaderLimits::default();
         if qos.history == History::KeepAll
             && let Some(samples) = qos.resource_limits.max_samples

@@ -2,7 +2,7 @@
 //! (RTPS 2.5 §8.4.9.2).
 
 use super::lapse::{Lapse, Suspicion};
-use super::{TIMER_REPAIR, Writer, WriterEvent};
+use super::{TIMER_HEARTBEAT, TIMER_REPAIR, Writer, WriterEvent};
 use crate::id::GuidPrefix;
 use crate::stats::Tally;
 use crate::time::Instant;
@@ -46,6 +46,12 @@ impl Writer {
             }
         }
         let is_first = reader.note_answer(acknack);
+        if core::mem::take(&mut self.unanswered) > self.config.heartbeat.silent {
+            // It is back.
+            self.heartbeat_pace = self.config.heartbeat.pace();
+            self.timers
+                .set_no_later(TIMER_HEARTBEAT, now.after(self.heartbeat_pace.pause()));
+        }
         if is_first {
             // Now it may be told of what has been written meanwhile.
             reader.heartbeat_due = true;

@@ -11,7 +11,6 @@ use crate::id::{Guid, VendorId};
 use crate::locator::Route;
 use crate::mark::Mark;
 use crate::pace::Pace;
-use crate::qos::EndpointQos;
 use crate::seq::SampleIdentity;
 use crate::shared_qos::SharedQos;
 use crate::time::{Duration, Instant, Timestamp};
@@ -22,7 +21,7 @@ pub struct WriterConfig {
     /// Its own identity.
     pub guid: Guid,
     /// Its policies.
-    pub qos: EndpointQos,
+    pub qos: SharedQos,
     /// How large samples are cut.
     pub fragment_size: FragmentSize,
     /// The largest datagram built from several small submessages.
@@ -50,10 +49,10 @@ pub struct WriterConfig {
 
 impl WriterConfig {
     /// The stack's defaults around these policies.
-    pub fn new(guid: Guid, qos: EndpointQos) -> Self {
+    pub fn new(guid: Guid, qos: impl Into<SharedQos>) -> Self {
         Self {
             guid,
-            qos,
+            qos: qos.into(),
             fragment_size: FragmentSize::default(),
             datagram_bytes_max: 1_400,
             heartbeat: HeartbeatConfig::default(),
@@ -95,8 +94,14 @@ pub struct HeartbeatConfig {
     pub first: Duration,
     /// So many more at the same pause, so that a bad link delays little ...
     pub steady: u32,
-    /// ... then the period doubles up to this while nothing changes.
+    /// ... then the period doubles up to this while nothing changes ...
     pub max: Duration,
+    /// ... and when so many in a row had no answer of any reader ...
+    pub silent: u32,
+    /// ... up to this, until one answers. Heartbeats never end while a sample is
+    /// not acknowledged (RTPS 2.5 §8.4.2.2.3); how often they come is ours to choose
+    /// (§8.4.7.1, heartbeatPeriod).
+    pub silent_max: Duration,
     /// A heartbeat sent along with data asks for an acknowledgement after so
     /// many samples ...
     pub ack_samples: u32,
@@ -115,6 +120,14 @@ impl HeartbeatConfig {
     pub(super) const fn pace(&self) -> Pace {
         Pace::new(self.first, self.steady)
     }
+
+    /// The longest pause after so many heartbeats without an answer.
+    pub(super) fn longest(&self, unanswered: u32) -> Duration {
+        match unanswered > self.silent {
+            true => self.silent_max.max(self.max),
+            false => self.max,
+        }
+    }
 }
 
 impl Default for HeartbeatConfig {
@@ -123,6 +136,8 @@ impl Default for HeartbeatConfig {
             first: Duration::from_millis(10),
             steady: 12,
             max: Duration::from_millis(200),
+            silent: 40,
+            silent_max: Duration::from_secs(2),
             ack_samples: 256,
             ack_bytes: 256 << 10,
             after_large: Duration::from_micros(2_500),

@@ -162,6 +162,8 @@ pub struct Writer {
     batch: Option<Batch>,
     heartbeat_count: u32,
     heartbeat_pace: Pace,
+    /// How often acknowledgements were asked for since one came.
+    unanswered: u32,
     /// Samples and bytes pushed since acknowledgements were last asked for.
     unasked_samples: u32,
     unasked_bytes: usize,
@@ -218,6 +220,7 @@ impl Writer {
         let batch = Batch::new(config.qos.latency_budget, 0);
         Self {
             heartbeat_pace: config.heartbeat.pace(),
+            unanswered: 0,
             config,
             depth,
             samples_max,
@@ -781,7 +784,13 @@ impl Writer {
             self.timers
                 .set(TIMER_HEARTBEAT, now.after(self.heartbeat_pace.pause()));
         }
-        self.heartbeat_pace.advance(self.config.heartbeat.max);
+        self.unanswered = self.unanswered.saturating_add(1);
+        // Who waits for room is not made to wait longer.
+        let longest = match self.blocked {
+            true => self.config.heartbeat.max,
+            false => self.config.heartbeat.longest(self.unanswered),
+        };
+        self.heartbeat_pace.advance(longest);
     }
 
     /// The next event.

@@ -66,9 +66,30 @@ fn heartbeats_back_off_from_10_to_200_ms_while_nobody_answers() {
     // 40 and 80 (sum 270) ms.
     assert_eq!(pair.net.count(is_heartbeat), 1 + 13 + 3);
     pair.net.log.clear();
-    pair.run_ms(10_000);
+    pair.run_ms(4_000);
     let count = pair.net.count(is_heartbeat);
-    assert!((49..=52).contains(&count), "{count} heartbeats in 10 s");
+    assert!((19..=22).contains(&count), "{count} heartbeats in 4 s");
+}
+
+/// It may be long before a reader answers, or it never does: a peer may live and
+/// hang.
+#[test]
+fn heartbeats_become_rare_for_who_never_answers_and_quick_again_once_it_does() {
+    let (mut pair, w, r) = joined(reliable(), reliable());
+    pair.net.drop_next(1_000_000, |_| true);
+    pair.write_many(w, 1);
+    pair.run_ms(60_000);
+    pair.net.log.clear();
+    pair.run_ms(60_000);
+    let count = pair.net.count(is_heartbeat);
+    assert!((29..=31).contains(&count), "{count} heartbeats in a minute");
+    pair.net.heal();
+    pair.net.log.clear();
+    // It is asked within the two seconds, and from then on as after a write.
+    pair.net.drop_next(6, is_data(1));
+    pair.run_ms(2_100);
+    assert_eq!(pair.numbers(r), [1]);
+    assert!(pair.writers[w.0].machine.is_acked_by_all());
 }
 
 #[test]

@@ -120,10 +120,17 @@ fn footprint(record: usize) -> usize {
     8 + record.next_multiple_of(8)
 }
 
+/// So much of a neighbour's board is mapped at first, and twice as much whenever
+/// it is written further.
+const WINDOW_BYTES: usize = 64 << 10;
+
 /// A neighbour's.
 #[derive(Debug)]
 pub(crate) struct TheirLog {
+    /// Its first part, as far as it was needed.
     memory: PeerMemory,
+    /// Its size.
+    bytes: usize,
     at: usize,
 }
 
@@ -138,13 +145,17 @@ impl TheirLog {
         if !(2 * AT_RECORDS..=BOARD_BYTES_MAX).contains(&len) || !len.is_multiple_of(4096) {
             return Err(Reason::Unfit("is not of a board's size"));
         }
-        let memory =
-            PeerMemory::map(descriptor.as_fd(), len).map_err(|unfit| Reason::Unfit(unfit.0))?;
+        let memory = PeerMemory::map_start(descriptor.as_fd(), len, WINDOW_BYTES)
+            .map_err(|unfit| Reason::Unfit(unfit.0))?;
         let version = memory.halves(AT_VERSION, 1)[0].load(Ordering::Relaxed);
         if load_theirs(memory.word(AT_MAGIC)) != BOARD_MAGIC || version != u32::from(VERSION) {
             return Err(Reason::Unfit("is no board of this version"));
         }
-        Ok(Self { memory, at: 0 })
+        Ok(Self {
+            memory,
+            bytes: len,
+            at: 0,
+        })
     }
 
     pub(crate) fn rewind(&mut self) {
@@ -170,16 +181,27 @@ impl TheirLog {
         std::array::from_fn(|at| words[at].load(Ordering::Relaxed))
     }
 
+    /// Maps it at least up to there.
+    fn reach(&mut self, end: usize) -> Result<(), Reason> {
+        if end <= self.memory.len() {
+            return Ok(());
+        }
+        let window = end.next_power_of_two().min(self.bytes);
+        let extended = self.memory.extend(window);
+        extended.map_err(|unfit| Reason::Unfit(unfit.0))
+    }
+
     /// The next record, copied into `record`, whose memory serves for all.
     pub(crate) fn next<'r>(&mut self, record: &'r mut Vec<u8>) -> Result<Option<&'r [u8]>, Reason> {
         let end = self.end();
         if end == self.at {
             return Ok(None);
         }
-        let room = self.memory.len() - AT_RECORDS;
+        let room = self.bytes - AT_RECORDS;
         if end > room || end < self.at || !end.is_multiple_of(8) {
             return Err(Reason::Nonsense("a board's end"));
         }
+        self.reach(AT_RECORDS + end)?;
         let left = end - self.at;
         let length = self
             .memory
@@ -229,6 +251,22 @@ mod tests {
         assert_eq!(theirs.next(into), Ok(None));
         own.append(std::iter::once(large.as_slice())).expect("room");
         assert_eq!(theirs.next(into), Ok(Some(large.as_slice())));
+    }
+
+    #[test]
+    fn a_board_is_mapped_as_far_as_it_is_written() {
+        let (mut own, mut theirs) = both(16 << 20);
+        let into = &mut Vec::new();
+        assert_eq!(theirs.memory.len(), WINDOW_BYTES);
+        let record: Vec<u8> = (0..1000).map(|n| n as u8).collect();
+        for _ in 0..16_000 {
+            own.append(std::iter::once(record.as_slice()))
+                .expect("room");
+            assert_eq!(theirs.next(into), Ok(Some(record.as_slice())));
+        }
+        assert_eq!(theirs.memory.len(), 16 << 20);
+        theirs.rewind();
+        assert_eq!(theirs.next(into), Ok(Some(record.as_slice())));
     }
 
     #[test]

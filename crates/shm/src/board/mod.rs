@@ -24,6 +24,7 @@ mod log;
 mod names;
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use parking_lot::Mutex;
@@ -47,9 +48,12 @@ const OF_LIFE: u64 = 1 << 63;
 /// Events taken per look, and looks per turn.
 const PER_LOOK: usize = 64;
 const LOOKS_PER_TURN: usize = 32;
-/// Records told of one neighbour per turn, so that a board written without end
-/// does not keep us; the rest follows with the next turn.
-const RECORDS_PER_TURN: usize = 16_384;
+/// Records told per turn, of all neighbours together: what is made of them is
+/// passed on before more is read, so that meeting many takes no more memory than
+/// meeting one. The rest follows with the next turn.
+const RECORDS_PER_TURN: usize = 64;
+/// Records told of a neighbour that is gone.
+const LAST_RECORDS_MAX: usize = 16_384;
 /// Pause between two wakes of the neighbours: at least, and for each of them, so
 /// that what a host spends on news does not grow with the square of its
 /// processes.
@@ -150,6 +154,9 @@ struct State {
     rang_at: u64,
     /// Some neighbour's board has more than one turn tells.
     more: bool,
+    /// How many records this turn may still tell, and whose were last.
+    left: usize,
+    last: Name,
     /// When to try again to hand over our board.
     hand_at: Option<u64>,
     /// The record that is read.
@@ -209,6 +216,8 @@ impl Board {
                 ring_at: None,
                 rang_at: 0,
                 more: false,
+                left: 0,
+                last: name,
                 hand_at: None,
                 record: Vec::new(),
             }),
@@ -345,9 +354,12 @@ impl Board {
         neighbour.is_some_and(|neighbour| neighbour.log.end() != neighbour.log.at())
     }
 
-    /// Tells what is new on one neighbour's board, woken or not.
+    /// Tells what is new on one neighbour's board, woken or not; if
+    /// [`Board::has_news`] still says so, there is more.
     pub fn catch_up(&self, peer: Name, events: &mut dyn FnMut(BoardEvent<'_>)) {
-        self.read(&mut self.state.lock(), peer, events);
+        let mut state = self.state.lock();
+        state.left = RECORDS_PER_TURN;
+        self.read(&mut state, peer, events);
     }
 
     /// Accepts, reads what is new, wakes neighbours when it is due, and notes
@@ -355,9 +367,13 @@ impl Board {
     /// the time it returned.
     pub fn turn(&self, now: u64, events: &mut dyn FnMut(BoardEvent<'_>)) -> Option<u64> {
         let mut state = self.state.lock();
+        state.left = RECORDS_PER_TURN;
         if std::mem::take(&mut state.more) {
-            let peers: Vec<Name> = state.neighbours.keys().copied().collect();
-            for peer in peers {
+            for peer in state.in_turns() {
+                if state.left == 0 {
+                    state.more = true;
+                    break;
+                }
                 let neighbour = state.neighbours.get_mut(&peer);
                 match neighbour.is_some_and(|n| std::mem::take(&mut n.again)) {
                     true => self.read_anew(&mut state, peer, events),
@@ -389,6 +405,11 @@ impl Board {
             return false;
         }
         for token in ready.iter().map(|event| event.data.u64()) {
+            // Its socket stays readable; of the end of its process is told once.
+            if state.left == 0 && token & OF_LIFE == 0 {
+                state.more = true;
+                continue;
+            }
             if token == LISTENER {
                 self.look_at_door(state, now);
             } else if let Some(peer) = state.tokens.get(&(token & !OF_LIFE)).copied() {
@@ -398,7 +419,7 @@ impl Board {
                 self.look_at_call(state, token, events);
             }
         }
-        true
+        state.left > 0
     }
 
     fn look_at_door(&self, state: &mut State, now: u64) {
@@ -627,13 +648,16 @@ impl Board {
         let State {
             neighbours,
             more,
+            left,
+            last,
             record,
             ..
         } = state;
         let Some(neighbour) = neighbours.get_mut(&peer) else {
             return;
         };
-        for _ in 0..RECORDS_PER_TURN {
+        *last = peer;
+        loop {
             if neighbour
                 .told_at
                 .is_some_and(|end| neighbour.log.at() >= end)
@@ -641,13 +665,17 @@ impl Board {
                 neighbour.told_at = None;
                 events(BoardEvent::Told { peer });
             }
+            if *left == 0 {
+                *more = true;
+                return;
+            }
             match neighbour.log.next(record) {
                 Ok(Some(record)) => events(BoardEvent::Posted { peer, record }),
                 Ok(None) => return,
                 Err(reason) => return self.lose(state, peer, reason, events),
             }
+            *left -= 1;
         }
-        *more = true;
     }
 
     fn lose(
@@ -662,7 +690,7 @@ impl Board {
         };
         // What it posted before it went.
         if matches!(reason, Reason::Closed | Reason::Ended) {
-            for _ in 0..RECORDS_PER_TURN {
+            for _ in 0..LAST_RECORDS_MAX {
                 let Ok(Some(record)) = neighbour.log.next(&mut state.record) else {
                     break;
                 };
@@ -709,6 +737,16 @@ impl Board {
 }
 
 impl State {
+    /// The neighbours, beginning with those who were not told of last, so that
+    /// nobody who writes without end keeps us from the others.
+    fn in_turns(&self) -> Vec<Name> {
+        let after = self
+            .neighbours
+            .range((Bound::Excluded(self.last), Bound::Unbounded));
+        let before = self.neighbours.range(..=self.last);
+        after.chain(before).map(|(peer, _)| *peer).collect()
+    }
+
     fn knows(&self, peer: &Name) -> bool {
         self.neighbours.contains_key(peer) || self.calls.values().any(|c| c.peer == Some(*peer))
     }
