@@ -33,7 +33,6 @@ mod service_flags;
 mod session;
 mod shared;
 mod store;
-mod suggest;
 mod topic;
 mod values;
 
@@ -42,6 +41,7 @@ use crate::console::Console;
 use crate::shared::Shared;
 use pteros::args::Arguments;
 use pteros_launch::run::{GUARD_WORD, guard};
+use pteros::suggest;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 

@@ -28,6 +28,7 @@ use crate::logger::{ConsoleSettings, LogHub};
 use crate::node::{Node, NodeOptions};
 use crate::parameter::ParameterFile;
 use crate::type_description::TypesInUse;
+use crate::tf::TransformEars;
 
 /// How a context is set up. Every unset field takes its value from the
 /// environment if `use_environment` is true, else its default.
@@ -172,6 +173,8 @@ pub(crate) struct Inner {
     /// What its nodes' loggers share.
     pub(crate) log: Arc<LogHub>,
     pub(crate) use_sim_time: bool,
+    /// What its transform listeners share.
+    pub(crate) transforms: TransformEars,
 }
 
 impl Drop for Inner {
@@ -239,6 +242,7 @@ impl Context {
                 types: Arc::default(),
                 log,
                 use_sim_time: options.use_sim_time,
+                transforms: TransformEars::default(),
             }),
         })
     }

@@ -304,9 +304,9 @@ impl Core {
         if reader.is_graph() {
             self.absorb_graph(reader);
         }
-        if let Some(attendant) = reader.attendant.get() {
+        if let Some(attendant) = &reader.attendant {
             while let Some(item) = self.take(reader) {
-                attendant(&item.body);
+                attendant(&item);
             }
         }
     }

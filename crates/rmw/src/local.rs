@@ -312,8 +312,8 @@ impl Core {
         if !hears(reader, &item) {
             return;
         }
-        if let Some(attendant) = reader.attendant.get() {
-            attendant(&item.body);
+        if let Some(attendant) = &reader.attendant {
+            attendant(&item);
             return;
         }
         if !route.watched {

@@ -29,7 +29,7 @@ use crate::limits::Limits;
 use crate::local::has_manual_lease;
 use crate::publish::transmit;
 use crate::publisher_group::PublisherGroup;
-use crate::reader::{ReaderEndpoint, Wants};
+use crate::reader::{Attendant, ReaderEndpoint, Wants};
 use crate::sample::samples_max;
 use crate::subscription_group::SubscriptionGroup;
 use crate::writer::WriterEndpoint;
@@ -171,6 +171,30 @@ impl Core {
         wants: Wants,
         ignore_local: bool,
     ) -> Result<Arc<ReaderEndpoint>, EndpointError> {
+        self.create_reader_for(None, spec, wants, ignore_local)
+    }
+
+    /// A reader whose samples go to `attendant`, from the first on, in place of a
+    /// queue.
+    ///
+    /// # Errors
+    /// See [`EndpointError`].
+    pub fn create_attended_reader(
+        &self,
+        spec: EndpointSpec,
+        wants: Wants,
+        attendant: Attendant,
+    ) -> Result<Arc<ReaderEndpoint>, EndpointError> {
+        self.create_reader_for(Some(attendant), spec, wants, false)
+    }
+
+    fn create_reader_for(
+        &self,
+        attendant: Option<Attendant>,
+        spec: EndpointSpec,
+        wants: Wants,
+        ignore_local: bool,
+    ) -> Result<Arc<ReaderEndpoint>, EndpointError> {
         let guid = self.new_guid(spec.keying.reader_kind())?;
         let (keying, lifecycle) = (spec.keying.clone(), spec.lifecycle);
         let local_filter =
@@ -206,6 +230,7 @@ impl Core {
         if let Some(group) = &group {
             reader = reader.in_group(group);
         }
+        reader.attendant = attendant;
         let reader = Arc::new(reader);
         if let Some(member) = &reader.group {
             member.group.note_reader(member.place, &reader);

@@ -5,8 +5,8 @@
 //! while user code runs.
 
 use std::any::TypeId;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, MutexGuard};
 use pteros_rtps::discovery::data::EndpointData;
@@ -82,7 +82,7 @@ pub struct ReaderCounts {
 
 /// Looks at samples as they come, on whichever thread brings them, under locks of
 /// ours: it notes what they say and returns.
-pub type Attendant = Box<dyn Fn(&Body) + Send + Sync>;
+pub type Attendant = Box<dyn Fn(&Item) + Send + Sync>;
 
 /// A reader as the runtime knows it.
 pub struct ReaderEndpoint {
@@ -111,7 +111,7 @@ pub struct ReaderEndpoint {
     lost: AtomicU64,
     graph: AtomicBool,
     /// Who takes its samples in place of user code.
-    pub(crate) attendant: OnceLock<Attendant>,
+    pub(crate) attendant: Option<Attendant>,
     /// Whoever it is presented with.
     pub(crate) group: Option<Membership>,
 }
@@ -154,7 +154,7 @@ impl ReaderEndpoint {
             received: AtomicU64::new(0),
             lost: AtomicU64::new(0),
             graph: AtomicBool::new(false),
-            attendant: OnceLock::new(),
+            attendant: None,
             group: None,
         }
     }
@@ -170,12 +170,6 @@ impl ReaderEndpoint {
     /// Whether instances are told apart.
     pub(crate) fn is_keyed(&self) -> bool {
         self.key.is_some()
-    }
-
-    /// Hands samples to `attendant` from now on, whoever is busy with user code
-    /// meanwhile. Once; a second one is not called.
-    pub fn attend(&self, attendant: Attendant) {
-        let _ = self.attendant.set(attendant);
     }
 
     /// Marks the graph's own reader, which no user code empties.

@@ -20,7 +20,7 @@ pub use rate::Rate;
 pub use server::{ClockServer, ClockServerError};
 pub use time::Time;
 
-pub(crate) use sim::{NodeTime, SimTime};
+pub(crate) use sim::{NodeTime, SimTime, TimeWatch};
 
 use jump::JumpTask;
 

@@ -15,7 +15,7 @@ use pteros_msg::from_payload;
 use pteros_rmw::Core;
 use pteros_rmw::graph::NodeKey;
 use pteros_rmw::reader::{ReaderEndpoint, Wants};
-use pteros_rmw::sample::Body;
+use pteros_rmw::sample::{Body, Item};
 
 use super::jump::{JumpKind, JumpTask, TimeJump};
 use super::time::Time;
@@ -45,24 +45,22 @@ impl SimTime {
         if reader.is_none() {
             let qos = QosProfile::clock();
             let ty = TypeFacts::of::<ClockMessage>();
+            let (sim, waiters) = (Arc::downgrade(self), Arc::downgrade(core));
+            let attendant = move |item: &Item| {
+                let (Some(sim), Some(core)) = (sim.upgrade(), waiters.upgrade()) else {
+                    return;
+                };
+                sim.hear(&item.body);
+                core.wake_waiters();
+            };
             let made = spec("/clock", ty, &qos, |qos| qos.to_reader())
                 .map_err(|error| error.to_string())
                 .and_then(|spec| {
-                    let made = core.create_reader(spec, Wants::Bytes, false);
+                    let made = core.create_attended_reader(spec, Wants::Bytes, Box::new(attendant));
                     made.map_err(|error| error.to_string())
                 });
             match made {
-                Ok(made) => {
-                    let (sim, core) = (Arc::downgrade(self), Arc::downgrade(core));
-                    made.attend(Box::new(move |body| {
-                        let (Some(sim), Some(core)) = (sim.upgrade(), core.upgrade()) else {
-                            return;
-                        };
-                        sim.hear(body);
-                        core.wake_waiters();
-                    }));
-                    *reader = Some(made);
-                }
+                Ok(made) => *reader = Some(made),
                 Err(error) => {
                     tracing::error!("use_sim_time: no subscription to /clock: {error}");
                     return;
@@ -151,6 +149,13 @@ pub(crate) struct NodeTime {
     attached: AtomicBool,
     timers: Mutex<Vec<Weak<TimerCore>>>,
     jumps: Mutex<Vec<Weak<JumpTask>>>,
+    watches: Mutex<Vec<Weak<dyn TimeWatch>>>,
+}
+
+/// Hears of jumps at once, on whichever thread brings the message, under locks of
+/// ours.
+pub(crate) trait TimeWatch: Send + Sync {
+    fn note_jump(&self, jump: TimeJump);
 }
 
 impl NodeTime {
@@ -163,6 +168,7 @@ impl NodeTime {
             attached: AtomicBool::new(false),
             timers: Mutex::default(),
             jumps: Mutex::default(),
+            watches: Mutex::default(),
         })
     }
 
@@ -214,6 +220,17 @@ impl NodeTime {
         jumps.push(Arc::downgrade(task));
     }
 
+    /// Once per watch, however often it is asked.
+    pub(crate) fn add_watch(&self, watch: &Arc<dyn TimeWatch>) {
+        let mut watches = self.watches.lock();
+        watches.retain(|known| known.strong_count() > 0);
+        let is_known =
+            |known: &Weak<dyn TimeWatch>| std::ptr::addr_eq(known.as_ptr(), Arc::as_ptr(watch));
+        if !watches.iter().any(is_known) {
+            watches.push(Arc::downgrade(watch));
+        }
+    }
+
     /// The time is another one: periods begin now.
     fn restart_timers(&self) {
         let timers: Vec<_> = self
@@ -231,6 +248,15 @@ impl NodeTime {
         let jumps: Vec<_> = self.jumps.lock().iter().filter_map(Weak::upgrade).collect();
         for task in jumps {
             task.note(jump);
+        }
+        let watches: Vec<_> = self
+            .watches
+            .lock()
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect();
+        for watch in watches {
+            watch.note_jump(jump);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Close names, for "did you mean".
+//! Close names, for "did you mean" in errors.
 //!
 //! Distance counts insertions, deletions, replacements and swapped neighbours.
 //! A name also counts as close when only its last word is the same, since
