@@ -13,6 +13,7 @@ use crate::param::ParamVerb;
 use crate::service::ServiceVerb;
 use crate::shared::Shared;
 use crate::store::StoreVerb;
+use crate::tf::TfVerb;
 use crate::topic::Topic;
 use anyhow::Result;
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -101,6 +102,9 @@ pub enum Noun {
     /// Show message, service and action types
     #[command(subcommand, arg_required_else_help = true)]
     Interface(InterfaceVerb),
+    /// See where frames are and how they hang together
+    #[command(subcommand, arg_required_else_help = true)]
+    Tf(TfVerb),
     /// Look at and remove what transient and persistent publishers have stored
     #[command(subcommand, arg_required_else_help = true)]
     Store(StoreVerb),
@@ -125,6 +129,7 @@ impl Noun {
             Self::Lifecycle(verb) => verb.run(shared),
             Self::Component(verb) => verb.run(shared),
             Self::Interface(verb) => verb.run(shared),
+            Self::Tf(verb) => verb.run(shared),
             Self::Store(verb) => verb.run(shared),
             Self::Doctor(verb) => verb.run(shared),
             Self::Completion(verb) => verb.run(shared),

@@ -33,6 +33,7 @@ mod service_flags;
 mod session;
 mod shared;
 mod store;
+mod tf;
 mod topic;
 mod values;
 

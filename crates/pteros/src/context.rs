@@ -27,8 +27,8 @@ use crate::log::LogFileOptions;
 use crate::logger::{ConsoleSettings, LogHub};
 use crate::node::{Node, NodeOptions};
 use crate::parameter::ParameterFile;
-use crate::type_description::TypesInUse;
 use crate::tf::TransformEars;
+use crate::type_description::TypesInUse;
 
 /// How a context is set up. Every unset field takes its value from the
 /// environment if `use_environment` is true, else its default.

@@ -17,6 +17,8 @@ mod type_of;
 mod why;
 mod window;
 
+pub use window::Window;
+
 use crate::shared::Shared;
 use anyhow::Result;
 use clap::{Args, Subcommand};
