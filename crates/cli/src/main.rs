@@ -41,8 +41,8 @@ use crate::arguments::CommandLine;
 use crate::console::Console;
 use crate::shared::Shared;
 use pteros::args::Arguments;
-use pteros_launch::run::{GUARD_WORD, guard};
 use pteros::suggest;
+use pteros_launch::run::{GUARD_WORD, guard};
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 

@@ -7,6 +7,7 @@ mod image_source;
 mod latency_probe;
 mod listener;
 mod period;
+mod static_transform;
 mod talker;
 mod throttle;
 
@@ -17,6 +18,7 @@ pub use image_filter::ImageFilter;
 pub use image_source::ImageSource;
 pub use latency_probe::LatencyProbe;
 pub use listener::Listener;
+pub use static_transform::StaticTransformPublisher;
 pub use talker::Talker;
 pub use throttle::Throttle;
 
@@ -27,4 +29,5 @@ pteros::register_components!(
     ImageFilter,
     Throttle,
     LatencyProbe,
+    StaticTransformPublisher,
 );

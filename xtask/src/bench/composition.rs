@@ -29,7 +29,7 @@ const DYNAMIC_KB_MAX: i64 = 100;
 
 /// Prepares what is measured, then measures it in a private network.
 pub fn run(flags: &[String]) -> Result<ExitStatus> {
-    is_quick(flags)?;
+    is_quick(flags, USAGE)?;
     let folder = peers::prepare_for_bench().unwrap_or_else(|why| {
         println!("without Cyclone DDS, since its program could not be built: {why:#}");
         PathBuf::new()
@@ -58,11 +58,12 @@ pub fn run(flags: &[String]) -> Result<ExitStatus> {
         .context("run the bench in a private network")
 }
 
-fn is_quick(flags: &[String]) -> Result<bool> {
+/// Whether the flags say `--quick`; anything else is answered with the usage.
+pub(super) fn is_quick(flags: &[String], usage: &'static str) -> Result<bool> {
     match flags {
         [] => Ok(false),
         [flag] if flag == "--quick" => Ok(true),
-        _ => bail!(USAGE),
+        _ => bail!(usage),
     }
 }
 
@@ -71,7 +72,7 @@ pub fn run_inside(arguments: &[String]) -> Result<()> {
     let [folder, flags @ ..] = arguments else {
         bail!(USAGE);
     };
-    let quick = is_quick(flags)?;
+    let quick = is_quick(flags, USAGE)?;
     let places = Places {
         release: peers::target_folder()?.join("release"),
         cyclone: Path::new(folder).join("cyclone-peer"),
@@ -286,11 +287,11 @@ impl Places {
 }
 
 /// A process that is measured; ended when dropped.
-struct Process(Child);
+pub(super) struct Process(Child);
 
 impl Process {
     /// Starts it and waits until a line ends with these words.
-    fn start(mut command: Command, ready: &str) -> Result<Self> {
+    pub(super) fn start(mut command: Command, ready: &str) -> Result<Self> {
         for variable in [
             "ROS_DOMAIN_ID",
             "ROS_LOCALHOST_ONLY",
@@ -337,7 +338,7 @@ impl Drop for Process {
     }
 }
 
-fn pss_of(processes: &[Process]) -> Result<u64> {
+pub(super) fn pss_of(processes: &[Process]) -> Result<u64> {
     let mut sum = 0;
     for process in processes {
         sum += pss_kb(process.0.id())?;
@@ -345,7 +346,7 @@ fn pss_of(processes: &[Process]) -> Result<u64> {
     Ok(sum)
 }
 
-fn ticks_of(processes: &[Process]) -> Result<u64> {
+pub(super) fn ticks_of(processes: &[Process]) -> Result<u64> {
     let mut sum = 0;
     for process in processes {
         sum += cpu_ticks(process.0.id())?;
@@ -363,7 +364,7 @@ fn slope(numbers: &[usize], kb: &[u64]) -> f64 {
     }
 }
 
-fn met(is_met: bool) -> &'static str {
+pub(super) fn met(is_met: bool) -> &'static str {
     if is_met { "met" } else { "not met" }
 }
 

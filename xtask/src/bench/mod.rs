@@ -15,6 +15,7 @@ mod hosts;
 pub mod loss;
 pub mod relay;
 mod report;
+pub mod robot;
 mod round_trip;
 
 use std::path::{Path, PathBuf};
@@ -57,8 +58,11 @@ pub fn run(arguments: &[String]) -> Result<ExitStatus> {
         [task, flags @ ..] if task == "loss" => return loss::run(flags),
         [task, flags @ ..] if task == "host" => return host::run(flags),
         [task, flags @ ..] if task == "composition" => return composition::run(flags),
+        [task, flags @ ..] if task == "robot" => return robot::run(flags),
         [task, flags @ ..] if task == "executor" => return executor::run(flags),
-        _ => bail!("usage: cargo xtask bench host|wire|loss|composition|executor [OPTION...]"),
+        _ => {
+            bail!("usage: cargo xtask bench host|wire|loss|composition|robot|executor [OPTION...]")
+        }
     };
     Plan::parse(flags)?;
     let folder = peers::prepare_for_bench()?;

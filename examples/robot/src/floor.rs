@@ -1,0 +1,160 @@
+//! The building: a drawing of walls, and rays that end at them.
+
+use pteros::interfaces::nav_msgs::msg::OccupancyGrid;
+
+/// A character of the drawing is so wide, metres.
+const RESOLUTION: f32 = 0.25;
+/// What an occupancy grid says of a wall.
+const WALL: i8 = 100;
+
+/// A grid of free and occupied cells with its lower left corner at the origin.
+#[derive(Clone, Debug)]
+pub struct Floor {
+    width: usize,
+    height: usize,
+    resolution: f64,
+    occupied: Vec<bool>,
+}
+
+impl Floor {
+    /// The building of this example: two rooms above a hall, 10 by 6 metres.
+    pub fn own() -> Self {
+        let rows: Vec<&str> = include_str!("floor.txt").lines().rev().collect();
+        let width = rows.iter().map(|row| row.len()).max().unwrap_or(0);
+        let cell = |row: &&str, x| row.as_bytes().get(x).is_none_or(|cell| *cell == b'#');
+        let occupied = rows
+            .iter()
+            .flat_map(|row| (0..width).map(move |x| cell(row, x)));
+        Self {
+            width,
+            height: rows.len(),
+            resolution: f64::from(RESOLUTION),
+            occupied: occupied.collect(),
+        }
+    }
+
+    /// What a map says; unknown cells are taken for walls.
+    pub fn of_map(map: &OccupancyGrid) -> Option<Self> {
+        let (width, height) = (
+            usize::try_from(map.info.width).ok()?,
+            usize::try_from(map.info.height).ok()?,
+        );
+        let is_sound = width.checked_mul(height) == Some(map.data.len());
+        let resolution = f64::from(map.info.resolution);
+        (is_sound && resolution > 0.0).then(|| Self {
+            width,
+            height,
+            resolution,
+            occupied: map.data.iter().map(|cell| *cell != 0).collect(),
+        })
+    }
+
+    /// As a map.
+    pub fn map(&self) -> OccupancyGrid {
+        let mut map = OccupancyGrid::default();
+        map.info.resolution = RESOLUTION;
+        map.info.width = u32::try_from(self.width).unwrap_or(0);
+        map.info.height = u32::try_from(self.height).unwrap_or(0);
+        map.info.origin.orientation.w = 1.0;
+        map.data = self
+            .occupied
+            .iter()
+            .map(|wall| if *wall { WALL } else { 0 })
+            .collect();
+        map
+    }
+
+    /// Columns and rows.
+    pub fn size(&self) -> (usize, usize) {
+        (self.width, self.height)
+    }
+
+    /// The cell that a point is in; `None` outside.
+    pub fn cell(&self, [x, y]: [f64; 2]) -> Option<(usize, usize)> {
+        let index = |metres: f64, count: usize| {
+            let index = (metres / self.resolution).floor();
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "checked to be from 0 to a count"
+            )]
+            (index >= 0.0 && index < count as f64).then_some(index as usize)
+        };
+        Some((index(x, self.width)?, index(y, self.height)?))
+    }
+
+    /// The middle of a cell.
+    pub fn middle(&self, (x, y): (usize, usize)) -> [f64; 2] {
+        [x, y].map(|index| (index as f64 + 0.5) * self.resolution)
+    }
+
+    /// Whether a wall is there; outside there are walls only.
+    pub fn is_wall(&self, (x, y): (usize, usize)) -> bool {
+        let inside = x < self.width && y < self.height;
+        !inside || self.occupied[y * self.width + x]
+    }
+
+    /// Whether something round touches no wall.
+    pub fn has_room(&self, [x, y]: [f64; 2], radius: f64) -> bool {
+        self.is_free([x, y])
+            && (0..16).all(|part| {
+                let (sin, cos) = (f64::from(part) * std::f64::consts::TAU / 16.0).sin_cos();
+                self.is_free([x + radius * cos, y + radius * sin])
+            })
+    }
+
+    fn is_free(&self, point: [f64; 2]) -> bool {
+        self.cell(point).is_some_and(|cell| !self.is_wall(cell))
+    }
+
+    /// Whether something round can go straight from one point to the other.
+    pub fn is_clear(&self, from: [f64; 2], to: [f64; 2], radius: f64) -> bool {
+        let (dx, dy) = (to[0] - from[0], to[1] - from[1]);
+        let steps = (dx.hypot(dy) / (self.resolution / 4.0)).ceil().max(1.0);
+        let mut step = 0.0;
+        while step <= steps {
+            let part = step / steps;
+            if !self.has_room([from[0] + dx * part, from[1] + dy * part], radius) {
+                return false;
+            }
+            step += 1.0;
+        }
+        true
+    }
+
+    /// How far a ray goes until it meets a wall; at most `range_max`.
+    pub fn ray(&self, [x, y]: [f64; 2], angle: f64, range_max: f64) -> f64 {
+        let (sin, cos) = angle.sin_cos();
+        let step = self.resolution / 20.0;
+        let mut range = 0.0;
+        while range < range_max {
+            if !self.is_free([x + range * cos, y + range * sin]) {
+                return range;
+            }
+            range += step;
+        }
+        range_max
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rays_end_at_walls_and_the_map_says_the_same() {
+        let floor = Floor::own();
+        assert_eq!(floor.size(), (40, 24));
+        let range = floor.ray([1.0, 1.0], std::f64::consts::PI, 10.0);
+        assert!((range - 0.75).abs() < 0.02, "{range}");
+        assert_eq!(floor.ray([1.0, 1.0], 0.0, 0.5), 0.5);
+        assert!(floor.has_room([1.0, 1.0], 0.25) && !floor.has_room([0.4, 1.0], 0.25));
+        assert!(floor.is_clear([1.0, 0.5], [9.0, 0.5], 0.2));
+        assert!(!floor.is_clear([1.0, 1.0], [1.0, 5.0], 0.2));
+        let again = Floor::of_map(&floor.map()).unwrap();
+        assert_eq!(again.occupied, floor.occupied);
+        let mut broken = floor.map();
+        broken.data.pop();
+        assert!(Floor::of_map(&broken).is_none());
+    }
+}

@@ -1,0 +1,52 @@
+//! Who knows the building: `map`, and where the odometry began in it.
+
+use pteros::component::{Component, ComponentError};
+use pteros::interfaces::geometry_msgs::msg::TransformStamped;
+use pteros::interfaces::nav_msgs::msg::OccupancyGrid;
+use pteros::prelude::*;
+use pteros::tf::{Isometry, StaticTransformBroadcaster};
+
+use crate::floor::Floor;
+
+/// Publishes `map`, transient local, and `map` to `odom` on `/tf_static`: the robot
+/// was put down at a known place, and its odometry is good enough for this building.
+///
+/// Parameter `start`: x, y, yaw of that place, as the base's.
+pub struct MapServer {
+    node: Node,
+    _parts: (Publisher<OccupancyGrid>, StaticTransformBroadcaster),
+}
+
+impl Component for MapServer {
+    fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
+        let node = context.node_with(options.name("map_server"))?;
+        let start = node
+            .declare_parameter("start", crate::START.to_vec())?
+            .value();
+        let [x, y, yaw] = start[..] else {
+            let told = format!("parameter 'start' = {start:?}: x, y and yaw are three numbers");
+            return Err(told.into());
+        };
+        let latched = QosProfile::default().keep_last(1).transient_local();
+        let publisher = node.create_publisher::<OccupancyGrid>("map", latched)?;
+        let mut map = Floor::own().map();
+        map.header.frame_id = "map".into();
+        map.header.stamp = node.now().into();
+        map.info.map_load_time = map.header.stamp;
+        publisher.publish_owned(map)?;
+        let frames = StaticTransformBroadcaster::new(&node)?;
+        let mut frame = TransformStamped::default();
+        frame.header.frame_id = "map".into();
+        frame.child_frame_id = "odom".into();
+        frame.transform = Isometry::planar(x, y, yaw).into();
+        frames.send(frame)?;
+        Ok(Self {
+            node,
+            _parts: (publisher, frames),
+        })
+    }
+
+    fn node(&self) -> &Node {
+        &self.node
+    }
+}
