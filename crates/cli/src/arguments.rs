@@ -8,8 +8,11 @@ use crate::doctor::Doctor;
 use crate::interface::InterfaceVerb;
 use crate::launch::Launch;
 use crate::lifecycle::LifecycleVerb;
+use crate::new::New;
 use crate::node::NodeVerb;
 use crate::param::ParamVerb;
+use crate::pkg::PkgVerb;
+use crate::run::Run;
 use crate::service::ServiceVerb;
 use crate::shared::Shared;
 use crate::store::StoreVerb;
@@ -78,6 +81,15 @@ pub enum Noun {
     /// Run a launch file: XML or YAML, as in ROS 2
     #[command(arg_required_else_help = true)]
     Launch(Box<Launch>),
+    /// Run a program of a package
+    #[command(arg_required_else_help = true)]
+    Run(Run),
+    /// List packages and their programs
+    #[command(subcommand, arg_required_else_help = true)]
+    Pkg(PkgVerb),
+    /// Make a package of one node, in Rust
+    #[command(arg_required_else_help = true)]
+    New(New),
     /// List, watch, publish and measure topics
     #[command(arg_required_else_help = true)]
     Topic(Box<Topic>),
@@ -121,6 +133,9 @@ impl Noun {
         match self {
             Self::Demo(verb) => verb.run(shared),
             Self::Launch(verb) => verb.run(shared),
+            Self::Run(verb) => verb.run(shared),
+            Self::Pkg(verb) => verb.run(shared),
+            Self::New(verb) => verb.run(shared),
             Self::Topic(verb) => verb.run(shared),
             Self::Node(verb) => verb.run(shared),
             Self::Param(verb) => verb.run(shared),

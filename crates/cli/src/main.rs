@@ -23,11 +23,14 @@ mod interface;
 mod launch;
 mod lifecycle;
 mod log_line;
+mod new;
 mod node;
 mod outcome;
 mod param;
+mod pkg;
 mod python_repr;
 mod qos_flags;
+mod run;
 mod service;
 mod service_flags;
 mod session;
@@ -57,7 +60,13 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let json = words.iter().any(|word| word == "--json");
-    let (arguments, rest) = match Arguments::parse(words) {
+    // What stands behind `run` is for another program, which may know more.
+    let noun = words.iter().skip(1).find(|word| !word.starts_with('-'));
+    let parsed = match noun.is_some_and(|noun| noun == "run") {
+        true => Ok((Arguments::default(), words)),
+        false => Arguments::parse(words),
+    };
+    let (arguments, rest) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => return report(json, &error.into(), USAGE),
     };

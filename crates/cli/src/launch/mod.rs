@@ -4,6 +4,8 @@ mod request;
 mod run;
 mod show;
 
+pub use request::packages;
+
 use crate::shared::Shared;
 use anyhow::{Result, bail};
 use clap::Args;

@@ -15,6 +15,7 @@ pub fn run(shared: &Shared, plan: &Plan, request: Request, debug: bool) -> Resul
         colour,
         json: console.json,
         debug,
+        status: console.is_terminal(),
     };
     let guard = std::env::current_exe().context("find this program, to guard the launch")?;
     let options = RunOptions {

@@ -226,6 +226,35 @@ impl Conductor {
         self.is_failed
     }
 
+    /// How all are, in a line: how many run, wait, have ended, and whom it waits for.
+    pub fn status(&self) -> String {
+        let (mut running, mut pausing, mut ended) = (0, Vec::new(), 0);
+        let mut last = Vec::new();
+        for task in &self.tasks {
+            match task.state {
+                State::Starting | State::Running { .. } => {
+                    running += 1;
+                    last.push(task.process.name.as_str());
+                }
+                State::Pausing { .. } => pausing.push(task.process.name.as_str()),
+                State::Ended { .. } => ended += 1,
+            }
+        }
+        let mut text = format!("{running} running");
+        if !pausing.is_empty() {
+            text += &format!(", to be started again: {}", pausing.join(" "));
+        }
+        if ended > 0 {
+            text += &format!(", {ended} ended");
+        }
+        match self.phase {
+            Phase::Stopping { .. } => text += &format!("; stopping {}", last.join(" ")),
+            Phase::Sweeping { .. } => text += "; looking for what they left behind",
+            Phase::Running | Phase::Over => {}
+        }
+        text
+    }
+
     fn say(&mut self, level: Level, task: Option<usize>, text: impl Into<String>) {
         self.commands.push_back(Command::Say {
             level,

@@ -96,6 +96,28 @@ fn ctrl_c_interrupts_all_the_last_first_and_later_terminates_and_kills() {
 }
 
 #[test]
+fn a_line_says_how_all_are() {
+    let mut flaky = process("flaky");
+    flaky.respawn = Some(Respawn {
+        delay: seconds(5),
+        retries_max: None,
+    });
+    let steps = vec![start(flaky), start(process("b")), start(process("c"))];
+    let mut conductor = Conductor::new(steps);
+    play(&mut conductor, seconds(0));
+    assert_eq!(conductor.status(), "3 running");
+    conductor.handle_exited(seconds(1), 0, Exit::Code(1));
+    conductor.handle_exited(seconds(1), 2, Exit::Code(0));
+    play(&mut conductor, seconds(1));
+    assert_eq!(
+        conductor.status(),
+        "1 running, to be started again: flaky, 1 ended"
+    );
+    conductor.handle_interrupt(seconds(1));
+    assert_eq!(conductor.status(), "1 running, 2 ended; stopping b");
+}
+
+#[test]
 fn a_second_ctrl_c_does_not_wait_and_a_third_kills() {
     let mut conductor = Conductor::new(vec![start(process("a"))]);
     play(&mut conductor, seconds(0));

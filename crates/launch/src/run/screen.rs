@@ -20,6 +20,8 @@ pub struct ScreenOptions {
     pub json: bool,
     /// Lines for whoever looks for a fault, too.
     pub debug: bool,
+    /// A line at the bottom that says how all are; for terminals.
+    pub status: bool,
 }
 
 /// See the module.
@@ -28,7 +30,13 @@ pub struct Screen {
     writer: Box<dyn Write>,
     is_broken: bool,
     buffer: Vec<u8>,
+    /// The line at the bottom, as it is to be and as it is.
+    status: String,
+    shown: String,
 }
+
+/// The longest line at the bottom: it must not be broken, else it cannot be wiped.
+const STATUS_LETTERS_MAX: usize = 79;
 
 /// Colours of processes, in turn; red and yellow mean something else.
 const COLOURS: [AnsiColor; 8] = [
@@ -50,6 +58,8 @@ impl Screen {
             writer,
             is_broken: false,
             buffer: Vec::new(),
+            status: String::new(),
+            shown: String::new(),
         }
     }
 
@@ -126,17 +136,102 @@ impl Screen {
         self.buffer.extend_from_slice(text.as_bytes());
     }
 
+    /// What the line at the bottom says from the next flush on; nothing takes it away.
+    pub fn status(&mut self, text: &str) {
+        if self.options.status {
+            self.status = text.chars().take(STATUS_LETTERS_MAX).collect();
+        }
+    }
+
     /// Hands everything on.
     pub fn flush(&mut self) {
-        if self.buffer.is_empty() {
+        if self.buffer.is_empty() && self.status == self.shown {
             return;
+        }
+        if self.options.status {
+            // Wipe the line, write what is new, and the line again below it.
+            self.buffer.splice(0..0, *b"\r\x1b[K");
+            self.buffer.extend_from_slice(self.status.as_bytes());
+            self.shown.clone_from(&self.status);
         }
         if !self.is_broken {
             let written = self.writer.write_all(&self.buffer);
             let written = written.and_then(|()| self.writer.flush());
             self.is_broken =
-                written.is_err_and(|e: io::Error| e.kind() == io::ErrorKind::BrokenPipe);
+                written.is_err_and(|error: io::Error| error.kind() == io::ErrorKind::BrokenPipe);
         }
         self.buffer.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{Arc, Mutex};
+
+    #[derive(Clone, Default)]
+    struct Paper(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Paper {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Paper {
+        fn take(&self) -> String {
+            String::from_utf8(std::mem::take(&mut self.0.lock().unwrap())).unwrap()
+        }
+    }
+
+    #[test]
+    fn the_line_at_the_bottom_stays_below_what_is_written() {
+        let paper = Paper::default();
+        let options = ScreenOptions {
+            status: true,
+            ..ScreenOptions::default()
+        };
+        let mut screen = Screen::new(options, Box::new(paper.clone()));
+        screen.status("2 running");
+        screen.flush();
+        assert_eq!(paper.take(), "\r\x1b[K2 running");
+        screen.output(0, "a-1", "stdout", b"hello");
+        screen.flush();
+        assert_eq!(paper.take(), "\r\x1b[K[a-1] hello\n2 running");
+        screen.flush();
+        assert_eq!(paper.take(), "", "nothing is new");
+        screen.status("");
+        screen.flush();
+        assert_eq!(paper.take(), "\r\x1b[K");
+    }
+
+    #[test]
+    fn colours_name_the_process_and_json_has_a_line_each() {
+        let paper = Paper::default();
+        let coloured = ScreenOptions {
+            colour: true,
+            ..ScreenOptions::default()
+        };
+        let mut screen = Screen::new(coloured, Box::new(paper.clone()));
+        screen.output(1, "b-2", "stdout", b"hello");
+        screen.flush();
+        assert_eq!(paper.take(), "\x1b[32m[b-2]\x1b[0m hello\n");
+        let json = ScreenOptions {
+            json: true,
+            ..ScreenOptions::default()
+        };
+        let mut screen = Screen::new(json, Box::new(paper.clone()));
+        screen.output(1, "b-2", "stderr", b"say \"x\"");
+        screen.say(Level::Debug, None, "not without debug");
+        screen.flush();
+        let line: Value = serde_json::from_str(&paper.take()).unwrap();
+        let expected =
+            json!({ "event": "output", "process": "b-2", "stream": "stderr", "text": "say \"x\"" });
+        assert_eq!(line, expected);
     }
 }

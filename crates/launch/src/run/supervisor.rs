@@ -161,6 +161,10 @@ impl Supervisor {
             {
                 ros.stop_supervising();
             }
+            let status = self.conductor.status();
+            self.options
+                .screen
+                .status(if self.is_over { "" } else { &status });
             self.options.screen.flush();
             if self.is_over {
                 break;

@@ -1,0 +1,44 @@
+//! `pteros run`.
+
+use crate::launch::packages;
+use crate::shared::Shared;
+use anyhow::{Context as _, Error, Result, anyhow};
+use clap::Args;
+use pteros_component::Index;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// Words before the program (e.g. 'gdb -ex run --args')
+    #[arg(long, value_name = "COMMAND")]
+    prefix: Option<String>,
+    /// Package of the program: installed, or of the Cargo workspace around
+    package_name: String,
+    /// Name of the program
+    executable_name: String,
+    /// Everything else is for the program, --ros-args too
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "ARGUMENT"
+    )]
+    arguments: Vec<String>,
+}
+
+impl Run {
+    /// Puts the program in the place of this one. Returns only errors.
+    pub fn run(self, _: &Shared) -> Result<()> {
+        let packages = packages(&Index::from_environment());
+        let program = packages.executable(&self.package_name, &self.executable_name);
+        let program = program.map_err(|message| anyhow!(message))?;
+        let program = program.display().to_string();
+        let prefix = self.prefix.as_deref().unwrap_or("");
+        let mut words: Vec<String> = prefix.split_whitespace().map(String::from).collect();
+        words.push(program);
+        words.extend(self.arguments);
+        let error = Command::new(&words[0]).args(&words[1..]).exec();
+        Err(Error::new(error)).with_context(|| format!("start {}", words[0]))
+    }
+}

@@ -1,0 +1,174 @@
+//! `pteros run`, `pkg` and `new`, as a user types them.
+
+mod support;
+
+#[path = "launch/folder.rs"]
+mod folder;
+
+use folder::Folder;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use support::{Answer, finish, pteros};
+
+/// A prefix with the package `box`, whose program `say` prints its arguments.
+fn prefix(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    folder.write("share/ament_index/resource_index/packages/box", "");
+    folder.write("lib/box/say", "#!/bin/sh\nprintf '<%s>' \"$@\"\nexit 3\n");
+    folder.write("lib/box/readme.txt", "no program");
+    let program = folder.path().join("lib/box/say");
+    std::fs::set_permissions(program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    folder
+}
+
+fn run(folder: &Folder, words: &[&str]) -> Answer {
+    let mut command = pteros();
+    command
+        .args(words)
+        .current_dir(folder.path())
+        .env("AMENT_PREFIX_PATH", folder.path())
+        .env_remove("PTEROS_PREFIX");
+    finish(command)
+}
+
+#[test]
+fn a_program_of_a_package_runs_with_all_its_arguments_and_its_exit_code() {
+    let folder = prefix("run");
+    let words = [
+        "run",
+        "box",
+        "say",
+        "-x",
+        "a b",
+        "--json",
+        "--ros-args",
+        "--unknown-to-us",
+    ];
+    let answer = run(&folder, &words);
+    assert_eq!(answer.code, Some(3));
+    assert_eq!(answer.out, "<-x><a b><--json><--ros-args><--unknown-to-us>");
+    let answer = run(
+        &folder,
+        &["run", "--prefix", "echo so:", "box", "say", "hm"],
+    );
+    let program = folder.path().join("lib/box/say");
+    assert_eq!(answer.ok(), format!("so: {} hm\n", program.display()));
+    let error = run(&folder, &["run", "box", "sya"]).failed(1);
+    assert!(
+        error.contains("has no program \"sya\"; did you mean \"say\"?"),
+        "{error}"
+    );
+    let error = run(&folder, &["run", "bxo", "say"]).failed(1);
+    assert!(
+        error.contains("no package \"bxo\"; did you mean \"box\"?"),
+        "{error}"
+    );
+}
+
+#[test]
+fn packages_and_programs_are_listed() {
+    let folder = prefix("pkg");
+    assert_eq!(run(&folder, &["pkg", "list"]).ok(), "box\n");
+    assert_eq!(
+        run(&folder, &["pkg", "executables", "box"]).ok(),
+        "box say\n"
+    );
+    let share = folder.path().join("share/box");
+    let said = run(&folder, &["pkg", "prefix", "--share", "box"]).ok();
+    assert_eq!(said, format!("{}\n", share.display()));
+    let json = run(&folder, &["pkg", "executables", "--json"]).json();
+    assert_eq!(json[0]["executable"], "say");
+    let json = run(&folder, &["pkg", "prefix", "box", "--json"]).json();
+    assert_eq!(json["origin"], "installed");
+}
+
+#[test]
+fn a_package_of_a_cargo_workspace_needs_no_installing() {
+    let folder = Folder::new("cargo");
+    folder.write(
+        "Cargo.toml",
+        "[workspace]\nmembers = [\n  \"nodes/*\",\n]\n",
+    );
+    folder.write("nodes/arm/Cargo.toml", "[package]\nname = \"arm-driver\"\n");
+    folder.write("nodes/arm/src/main.rs", "");
+    folder.write(
+        "nodes/arm/launch/arm.launch.xml",
+        "<launch><node pkg=\"arm_driver\" exec=\"arm-driver\"/></launch>",
+    );
+    let launch = |words: &str| {
+        let mut command = folder.command(words);
+        command.env_remove("CARGO_TARGET_DIR");
+        finish(command)
+    };
+    let error = launch("nodes/arm/launch/arm.launch.xml --check").failed(1);
+    assert!(
+        error.contains("is not built yet; run: cargo build -p arm-driver"),
+        "{error}"
+    );
+    folder.write("target/debug/arm-driver", "#!/bin/sh\n");
+    let program = folder.path().join("target/debug/arm-driver");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let plan = launch("arm_driver arm.launch.xml --dry-run --json").json();
+    assert_eq!(
+        plan["steps"][0]["command"][0],
+        program.display().to_string()
+    );
+    let error = launch("arm_driver amr.launch.xml --check").failed(1);
+    assert!(error.contains("did you mean arm.launch.xml?"), "{error}");
+}
+
+#[test]
+fn a_new_package_is_written_once_and_under_a_name_that_can_be() {
+    let folder = Folder::new("new");
+    let said = run(&folder, &["new", "my_robot"]).ok();
+    assert!(said.contains("my_robot"), "{said}");
+    let text = folder.read("my_robot/src/lib.rs");
+    assert!(
+        text.contains("pub struct MyRobot") && !text.contains('@'),
+        "{text}"
+    );
+    assert!(
+        folder
+            .read("my_robot/launch/my_robot.launch.xml")
+            .contains("exec=\"my_robot\"")
+    );
+    let error = run(&folder, &["new", "my_robot"]).failed(1);
+    assert!(error.contains("is there already"), "{error}");
+    for name in ["My", "1st", "a-b", "a__b", "test", "a/b"] {
+        let error = run(&folder, &["new", name]).failed(1);
+        assert!(
+            error.contains("choose") || error.contains("write small letters"),
+            "{error}"
+        );
+    }
+    let error = run(&folder, &["new", "other", "--pteros", "/no/such"]).failed(1);
+    assert!(error.contains("no checkout of Pteros is there"), "{error}");
+    assert!(!folder.path().join("other").exists());
+}
+
+/// Builds the whole of Pteros once more: some minutes.
+#[test]
+#[ignore = "builds a package of its own: cargo test -p pteros-cli --test packages -- --ignored"]
+fn a_new_package_builds_tests_and_runs_by_its_launch_file() {
+    let folder = Folder::new("build");
+    run(&folder, &["new", "my_robot"]).ok();
+    let package = folder.path().join("my_robot");
+    let cargo = |words: &[&str]| {
+        let mut command = Command::new("cargo");
+        command.args(words).current_dir(&package).arg("--offline");
+        let answer = finish(command);
+        assert_eq!(answer.code, Some(0), "{}", answer.err);
+    };
+    cargo(&["test"]);
+    cargo(&["build"]);
+    let domain = support::Domain::new();
+    let mut command =
+        folder.command("my_robot/launch/my_robot.launch.xml rate:=20.0 namespace:=lab");
+    command.env("ROS_DOMAIN_ID", domain.id().to_string());
+    let launch = support::start(command);
+    let heard = domain.run_until("topic echo /lab/count --once --timeout 20", |answer| {
+        answer.code == Some(0)
+    });
+    assert!(heard.out.contains("data:"), "{}{}", heard.out, heard.err);
+    launch.signal("INT");
+}

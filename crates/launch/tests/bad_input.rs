@@ -1,0 +1,303 @@
+//! Launch files that are wrong in every way: each is told with its place, none does
+//! harm.
+
+#[path = "plan/reading.rs"]
+mod reading;
+
+use reading::Folder;
+
+/// What is wrong with a file, all of it.
+fn faults(name: &str, text: &str) -> String {
+    let folder = Folder::new();
+    folder.write(name, text);
+    match folder.plan(name, &[]) {
+        Ok(plan) => panic!("{name} is fine: {plan:?}"),
+        Err(faults) => faults.to_string(),
+    }
+}
+
+/// A file's name, its text, and a part of what is said of it.
+const WRONG: &[(&str, &str, &str)] = &[
+    ("a.launch.xml", "", ":1:1: this is no XML"),
+    ("a.launch.xml", "<launch>", "this is no XML"),
+    (
+        "a.launch.xml",
+        "<launch>\n<log message=\"a\">\n</launch>",
+        ":3:1: this is no XML: expected 'log' tag, not 'launch'",
+    ),
+    (
+        "a.launch.xml",
+        "<robot/>",
+        ":1:1: the outermost element is \"robot\"",
+    ),
+    (
+        "a.launch.xml",
+        "<!DOCTYPE x [<!ENTITY a \"b\">]><launch/>",
+        "this is no XML",
+    ),
+    (
+        "a.launch.xml",
+        "<launch>\n  hello\n</launch>",
+        ":2:3: the text \"hello\" stands outside",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><arg/></launch>",
+        ":1:9: arg lacks the attribute \"name\"",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><group><arg name=\"a\" value=\"1\"/></group></launch>",
+        "arg has no attribute \"value\"",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><log message=\"x\" if=\"1\" unless=\"0\"/></launch>",
+        "both if and unless",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><executable cmd=\"sleep 'a\"/></launch>",
+        "the quote ' is never closed",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><executable cmd=\"true\" output=\"scren\"/></launch>",
+        "write screen, log, both, own_log or full",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><executable cmd=\"true\" on_exit=\"restart\"/></launch>",
+        "write on_exit=\"shutdown\"",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><executable cmd=\"true\" sigterm_timeout=\"-1\"/></launch>",
+        "write seconds from 0",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><executable cmd=\"true\" cwd=\"/no/such\"/></launch>",
+        "there is no folder /no/such",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><timer period=\"soon\"/></launch>",
+        ":1:24: period: \"soon\" is no time",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><for len=\"-1\" name=\"i\"/></launch>",
+        "write an integer from 0 to 10000",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><for_each values=\"a\"/></launch>",
+        "write {name: value, …};{…}",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><push_ros_namespace namespace=\"a b\"/></launch>",
+        ":1:40: namespace: ",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><set_remap from=\"a b\" to=\"c\"/></launch>",
+        ":1:26: ",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><set_env name=\"a=b\" value=\"c\"/></launch>",
+        "no name of an environment variable",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><log message=\"a\" level=\"loud\"/></launch>",
+        "write debug, info, warning or error",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><set_parameters_from_file filename=\"/no/p.yaml\"/></launch>",
+        "/no/p.yaml",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><set_parameter name=\"a\" value=\"1\" type=\"flaot\"/></launch>",
+        "did you mean \"float\"?",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><load_composable_node target=\"c\"><composable_node pkg=\"p\" plugin=\"p::C\"/></load_composable_node></launch>",
+        "package \"p\" has no components",
+    ),
+    (
+        "a.launch.yaml",
+        "",
+        ":1:1: found nothing; a launch file is one mapping",
+    ),
+    ("a.launch.yaml", "launch: [", "this is no YAML"),
+    (
+        "a.launch.yaml",
+        "launch: 5",
+        ":1:9: launch has 5; write a mapping",
+    ),
+    (
+        "a.launch.yaml",
+        "launch:\n- log: {message: a}\n  arg: {name: b}",
+        ":2:3: found a mapping where an action should be",
+    ),
+    (
+        "a.launch.yaml",
+        "launch:\n- lgo: {message: a}",
+        ":2:3: launch has no element \"lgo\"; did you mean \"log\"?",
+    ),
+    (
+        "a.launch.yaml",
+        "launch:\n- log: {message: a, message: b}",
+        ":2:21: \"message\" is there twice",
+    ),
+    (
+        "a.launch.yaml",
+        "launch:\n- log: {message: {a: b}}",
+        "message has a mapping",
+    ),
+    (
+        "a.launch.yaml",
+        "launch:\n- log: &a {message: a}\n- log: *a",
+        "this is no YAML",
+    ),
+    (
+        "a.launch.py",
+        "import launch",
+        "Python launch files cannot be run here",
+    ),
+];
+
+#[test]
+fn wrong_forms_name_line_column_and_what_is_accepted() {
+    for (name, text, said) in WRONG {
+        let told = faults(name, text);
+        assert!(told.contains(said), "{text}:\n{told}");
+    }
+}
+
+#[test]
+fn files_that_are_not_there_or_too_large_or_no_text_are_told() {
+    let folder = Folder::new();
+    let of = |name: &str| folder.plan(name, &[]).unwrap_err().to_string();
+    assert!(of("no.launch.xml").contains("cannot read launch file"));
+    assert!(of("").contains("is a folder"));
+    folder.write("large.launch.xml", &" ".repeat(5 << 20));
+    assert!(of("large.launch.xml").contains("larger than 4 MiB"));
+    std::fs::write(folder.path("no_text.launch.xml"), [b'<', 0xff]).unwrap();
+    assert!(of("no_text.launch.xml").contains("byte 1 is not UTF-8"));
+}
+
+#[test]
+fn depth_recursion_and_multiplication_have_limits() {
+    let nested = |count: usize| "<group>".repeat(count) + &"</group>".repeat(count);
+    let deep = faults("a.launch.xml", &format!("<launch>{}</launch>", nested(80)));
+    assert!(deep.contains("64 deep"), "{deep}");
+    let deeper = faults(
+        "a.launch.xml",
+        &format!("<launch>{}</launch>", nested(100_000)),
+    );
+    assert!(deeper.contains("64 deep"), "{deeper}");
+    let yaml = "launch:\n".to_owned() + &"[".repeat(100_000);
+    assert!(faults("a.launch.yaml", &yaml).contains("a.launch.yaml:"));
+
+    let own = faults(
+        "a.launch.xml",
+        "<launch><include file=\"a.launch.xml\"/></launch>",
+    );
+    assert!(own.contains("the file includes itself"), "{own}");
+
+    let folder = Folder::new();
+    for number in 0..40 {
+        let text = format!(
+            "<launch><include file=\"{}.launch.xml\"/></launch>",
+            number + 1
+        );
+        folder.write(&format!("{number}.launch.xml"), &text);
+    }
+    let chain = folder.plan("0.launch.xml", &[]).unwrap_err().to_string();
+    assert!(
+        chain.contains("31.launch.xml:1:24: files include each other more than 32 deep"),
+        "{chain}"
+    );
+
+    let loops = r#"<for len="10000" name="i"><for len="10000" name="j"><let name="a" value="1"/></for></for>"#;
+    let many = faults("a.launch.xml", &format!("<launch>{loops}</launch>"));
+    assert!(many.contains("more than 100000 actions"), "{many}");
+    let long = r#"<let name="a" value="xxxxxxxx"/><for len="40" name="i"><let name="a" value="$(var a)$(var a)"/></for>"#;
+    let long = faults("a.launch.xml", &format!("<launch>{long}</launch>"));
+    assert!(long.contains("larger than 4 MiB"), "{long}");
+}
+
+/// Steele and Vigna's splitmix64: enough chance for a test, the same each time.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % limit as u64) as usize
+    }
+}
+
+#[test]
+fn thousands_of_damaged_files_are_read_or_refused_with_a_place() {
+    const XML: &str = r#"<launch><arg name="n" default="2"/><group scoped="false"><let name="x" value="$(eval '$(var n) * 2')"/>
+      <push_ros_namespace namespace="r"/><for len="$(var n)" name="i"><log message="$(index i) \$ $(if true 'a b' c)"/></for></group>
+      <executable cmd="true 'a b'" respawn="false" output="screen"><env name="A" value="b"/></executable><timer period="1.5"><log message="é"/></timer></launch>"#;
+    const YAML: &str = "launch:\n- arg: {name: n, default: '2'}\n- group:\n    scoped: false\n    children:\n    - let: {name: x, value: \"$(eval '$(var n) * 2')\"}\n- executable:\n    cmd: true 'a b'\n    env:\n    - {name: A, value: b}\n- timer:\n    period: 1.5\n    children:\n    - log: {message: é}\n";
+    const PIECES: [&str; 14] = [
+        "<", ">", "\"", "'", "$(", ")", "\\", "&#0;", "{", "[", "- ", "\n", "\u{0}", "$(var n)",
+    ];
+    let folder = Folder::new();
+    let mut chance = Chance(7);
+    let (mut fine, mut wrong) = (0, 0);
+    for round in 0..1500 {
+        let (name, text) = match round % 2 {
+            0 => ("a.launch.xml", XML),
+            _ => ("a.launch.yaml", YAML),
+        };
+        let mut letters: Vec<char> = text.chars().collect();
+        for _ in 0..=chance.below(4) {
+            let at = chance.below(letters.len().max(1));
+            if letters.is_empty() {
+                break;
+            }
+            match chance.below(4) {
+                0 => drop(letters.remove(at)),
+                1 => letters.truncate(at.max(1)),
+                2 => {
+                    let other = chance.below(letters.len());
+                    letters.swap(at, other);
+                }
+                _ => {
+                    let piece = PIECES[chance.below(PIECES.len())];
+                    letters.splice(at..at, piece.chars());
+                }
+            }
+        }
+        let damaged: String = letters.into_iter().collect();
+        // What would be run is not what is tested here.
+        let damaged = damaged.replace("$(command", "$(var");
+        folder.write(name, &damaged);
+        match folder.plan(name, &[]) {
+            Ok(_) => fine += 1,
+            Err(faults) => {
+                wrong += 1;
+                for fault in faults.iter() {
+                    let place = fault.place.as_ref();
+                    let place = place.unwrap_or_else(|| panic!("{fault}\n{damaged}"));
+                    assert!(place.line > 0 && place.column > 0, "{fault}");
+                }
+            }
+        }
+    }
+    assert!(fine > 10 && wrong > 500, "{fine} fine, {wrong} wrong");
+}

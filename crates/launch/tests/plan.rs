@@ -1,0 +1,362 @@
+//! Launch files and the plans they come to. Nothing is started here.
+
+#[path = "plan/reading.rs"]
+mod reading;
+
+use pteros_launch::plan::{Level, NodeKind, Plan, Step, TimerClock};
+use reading::{Folder, both};
+use std::time::Duration;
+
+/// The words of the only process.
+fn words(plan: &Plan) -> Vec<String> {
+    let processes = plan.processes();
+    assert_eq!(processes.len(), 1, "{processes:?}");
+    processes[0].words.clone()
+}
+
+fn messages(plan: &Plan) -> Vec<&str> {
+    let steps = plan.steps.iter();
+    steps
+        .filter_map(|step| match step {
+            Step::Log(log) => Some(log.text.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The message of `<log message="TEXT"/>`, or what is wrong with it.
+fn said(text: &str) -> Result<String, String> {
+    let folder = Folder::new();
+    let text = text
+        .replace('&', "&amp;")
+        .replace('"', "&quot;")
+        .replace('<', "&lt;");
+    let text = format!(
+        r#"<launch><arg name="x" default="a b"/><set_env name="E" value="env"/>
+           <set_parameter name="p" value="2.5"/><log message="{text}"/></launch>"#
+    );
+    folder.write("a.launch.xml", &text);
+    let plan = folder
+        .plan("a.launch.xml", &[])
+        .map_err(|faults| faults.to_string())?;
+    Ok(messages(&plan)[0].to_owned())
+}
+
+#[test]
+fn every_substitution_gives_what_it_gives_in_ros_2() {
+    for (text, given) in [
+        ("$(var x)", "a b"),
+        ("$(var no default)", "default"),
+        ("$(var $(var no x))", "a b"),
+        ("$(env E)", "env"),
+        ("$(env NO_SUCH_VARIABLE_HERE 'a default')", "a default"),
+        ("$(eval '1 + 2')", "3"),
+        ("$(eval \"'$(var x)' == 'a b'\")", "True"),
+        ("$(param p)", "2.5"),
+        ("$(param no 7)", "7"),
+        ("$(if true yes no)", "yes"),
+        ("$(if false $(var no-such-argument) no)", "no"),
+        ("$(if 0 yes)", ""),
+        ("$(not 1)", "false"),
+        ("$(and true 0)", "false"),
+        ("$(or true 0)", "true"),
+        ("$(any false 0 true)", "true"),
+        ("$(all true 1 false)", "false"),
+        ("$(equals 1 true)", "true"),
+        ("$(equals 1.0 1.00)", "true"),
+        ("$(equals a b)", "false"),
+        ("$(not-equals a b)", "true"),
+        ("$(string-join . a b c)", "a.b.c"),
+        ("$(path-join a b/ c.yaml)", "a/b/c.yaml"),
+        ("$(command 'echo -n hi')", "hi"),
+        (
+            "$(command \"sh -c 'echo bad >&2; echo -n good'\" ignore)",
+            "good",
+        ),
+        ("$(log_dir)", "/nowhere/log"),
+        ("$(find-exec sh)", "/bin/sh"),
+        ("\\$(var x) \\\\ $5", "$(var x) \\ $5"),
+    ] {
+        assert_eq!(said(text).as_deref(), Ok(given), "{text}");
+    }
+    assert_eq!(said("$(anon n)").unwrap(), "n_host_1_1");
+    assert!(said("$(dirname)").unwrap().starts_with('/'));
+    assert!(said("$(filename)").unwrap().ends_with("/a.launch.xml"));
+}
+
+#[test]
+fn a_substitution_that_cannot_be_done_says_why_and_what_is_accepted() {
+    for (text, wrong) in [
+        ("$(var y)", "there is no argument \"y\""),
+        ("$(var)", "write $(var NAME [DEFAULT])"),
+        ("$(not maybe)", "write true, 1, yes or on"),
+        ("$(env NO_SUCH_VARIABLE_HERE)", "is not set"),
+        ("$(param q)", "no set_parameter above has set \"q\""),
+        ("$(index i)", "there is no loop variable \"i\""),
+        (
+            "$(eval 'x + 1')",
+            "a text needs quotes: 'x', an argument $(var x)",
+        ),
+        (
+            "$(find-pkg-share nowhere)",
+            "there is no package \"nowhere\"",
+        ),
+        (
+            "$(find-exec no-such-program)",
+            "no program \"no-such-program\" on PATH",
+        ),
+        ("$(file-content /no/such/file)", "cannot read /no/such/file"),
+        ("$(command 'false')", "failed"),
+        (
+            "$(command \"sh -c 'echo bad >&2'\")",
+            "wrote on standard error: bad",
+        ),
+        (
+            "$(command 'true' perhaps)",
+            "none of fail, ignore, warn and capture",
+        ),
+    ] {
+        let error = said(text).unwrap_err();
+        assert!(error.contains(wrong), "{text}: {error}");
+        assert!(error.contains("a.launch.xml:2:"), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_nodes_words_are_those_that_launch_ros_makes() {
+    let folder = Folder::new();
+    folder.program("lib/box/talk");
+    folder.write("p.yaml", "/**:\n  ros__parameters: {a: 1}\n");
+    let p = folder.path("p.yaml");
+    let plan = both(
+        &folder,
+        &format!(
+            r#"<launch><group>
+              <push_ros_namespace namespace="robot"/>
+              <push_ros_namespace namespace="arm"/>
+              <set_parameter name="g" value="true"/>
+              <set_use_sim_time value="true"/>
+              <set_remap from="a" to="b"/>
+              <node pkg="box" exec="talk" name="t" namespace="left" args="-v 'two words'" ros_args="--log-level debug">
+                <param name="rate" value="2"/>
+                <param name="name" value="2" type="str"/>
+                <param name="gains"><param name="p" value="[1.0, 2.0]"/></param>
+                <param name="list" value="1;2" value-sep=";"/>
+                <param from="{p}"/>
+                <remap from="chatter" to="/talk"/>
+                <env name="X" value="y"/>
+              </node></group></launch>"#
+        ),
+        &format!(
+            "launch:\n- group:\n  - push_ros_namespace: {{namespace: robot}}\n  - push-ros-namespace: {{namespace: arm}}\n  - set_parameter: {{name: g, value: true}}\n  - set_use_sim_time: {{value: true}}\n  - set_remap: {{from: a, to: b}}\n  - node:\n      pkg: box\n      exec: talk\n      name: t\n      namespace: left\n      args: -v 'two words'\n      ros_args: --log-level debug\n      param:\n      - {{name: rate, value: 2}}\n      - {{name: name, value: '2'}}\n      - name: gains\n        param:\n        - {{name: p, value: [1.0, 2.0]}}\n      - {{name: list, value: [1, 2]}}\n      - {{from: {p}}}\n      remap:\n      - {{from: chatter, to: /talk}}\n      env:\n      - {{name: X, value: y}}\n"
+        ),
+    );
+    let program = folder.path("lib/box/talk");
+    let p = folder.path("p.yaml");
+    let expected = [
+        program.as_str(),
+        "-v",
+        "two words",
+        "--ros-args",
+        "--log-level",
+        "debug",
+        "-r",
+        "__node:=t",
+        "-r",
+        "__ns:=/robot/arm/left",
+        "-p",
+        "g:=true",
+        "-p",
+        "use_sim_time:=true",
+        "-p",
+        "rate:=2",
+        "-p",
+        "name:=\"2\"",
+        "-p",
+        "gains.p:=[1.0, 2.0]",
+        "-p",
+        "list:=[1, 2]",
+        "--params-file",
+        p.as_str(),
+        "-r",
+        "a:=b",
+        "-r",
+        "chatter:=/talk",
+    ];
+    for plan in plan {
+        assert_eq!(words(&plan), expected);
+        let process = plan.processes()[0];
+        assert_eq!(process.name, "talk-1");
+        assert_eq!(process.environment["X"], "y");
+        let node = process.node.as_ref().unwrap();
+        assert_eq!(node.full_name().as_deref(), Some("/robot/arm/left/t"));
+    }
+}
+
+#[test]
+fn groups_put_back_what_they_set_unless_they_are_not_scoped() {
+    let folder = Folder::new();
+    folder.write(
+        "a.launch.xml",
+        r#"<launch>
+          <let name="x" value="outer"/>
+          <group><let name="x" value="inner"/><set_env name="E" value="1"/><log message="$(var x)"/></group>
+          <log message="$(var x) $(env E unset)"/>
+          <group scoped="false"><let name="x" value="leaks"/></group>
+          <log message="$(var x)"/>
+          <group forwarding="false"><keep name="k" value="$(var x)"/><log message="$(var x none) $(var k)"/></group>
+          <reset><keep name="x" value="kept"/></reset>
+          <log message="$(var x)"/>
+          <set_env name="L" value="a"/><append_env name="L" value="b"/>
+          <append_env name="L" value="c" prepend="true" separator=";"/>
+          <log message="$(env L)"/>
+          <unset_env name="L"/><log message="$(env L none)"/>
+          <set_env name="L" value="a"/><reset_env/><log message="$(env L none)"/>
+        </launch>"#,
+    );
+    let plan = folder.plan("a.launch.xml", &[]).unwrap();
+    assert_eq!(
+        messages(&plan),
+        [
+            "inner",
+            "outer unset",
+            "leaks",
+            "none leaks",
+            "kept",
+            "c;a:b",
+            "none",
+            "none"
+        ]
+    );
+}
+
+#[test]
+fn includes_get_arguments_and_know_their_own_folder() {
+    let folder = Folder::new();
+    folder.write(
+        "a.launch.xml",
+        r#"<launch><include file="sub/b.launch.yaml"><arg name="who" value="moon"/></include>
+           <include file="$(dirname)/sub/b.launch.yaml"><let name="who" value="sun"/></include>
+           <log message="$(dirname)"/></launch>"#,
+    );
+    folder.write(
+        "sub/b.launch.yaml",
+        "launch:\n- arg: {name: who}\n- log: {message: $(var who) $(dirname), level: error}\n",
+    );
+    let plan = folder.plan("a.launch.xml", &[]).unwrap();
+    let (own, sub) = (folder.path(""), folder.path("sub"));
+    let own = own.trim_end_matches('/');
+    assert_eq!(
+        messages(&plan),
+        [format!("moon {sub}"), format!("sun {sub}"), own.to_owned()]
+    );
+    let Step::Log(log) = &plan.steps[0] else {
+        panic!()
+    };
+    assert_eq!(log.level, Level::Error);
+}
+
+#[test]
+fn loops_conditions_timers_and_ends() {
+    let folder = Folder::new();
+    folder.write(
+        "a.launch.xml",
+        r#"<launch>
+          <for len="2" name="i"><log message="$(index i)" unless="$(equals $(index i) 0)"/></for>
+          <for_each values="{n: a, id: 1};{n: b}"><log_warning message="$(for-var n) $(for-var id 9)"/></for_each>
+          <timer period="1.5"><log message="later"/></timer>
+          <set_use_sim_time value="true"/>
+          <ros_timer period="2"><shutdown reason="done"/></ros_timer>
+          <executable cmd="sleep 1" respawn="true" respawn_delay="0.5" respawn_max_retries="-1"
+            sigterm_timeout="1" output="full" if="true"><on_exit><log message="over"/></on_exit></executable>
+          <executable cmd="sleep 1" on_exit="shutdown"/>
+        </launch>"#,
+    );
+    let plan = folder.plan("a.launch.xml", &[]).unwrap();
+    assert_eq!(messages(&plan), ["1", "a 1", "b 9"]);
+    let timers = plan.steps.iter().filter_map(|step| match step {
+        Step::Timer(timer) => Some((timer.period, timer.clock)),
+        _ => None,
+    });
+    let timers: Vec<_> = timers.collect();
+    assert_eq!(timers[0], (Duration::from_millis(1500), TimerClock::Steady));
+    assert_eq!(timers[1].1, TimerClock::Ros { simulated: true });
+    let process = plan.processes()[0];
+    let respawn = process.respawn.unwrap();
+    assert_eq!(
+        (respawn.delay, respawn.retries_max),
+        (Duration::from_millis(500), None)
+    );
+    assert_eq!(process.sigterm_timeout, Duration::from_secs(1));
+    assert!(process.output.stdout.own_log && process.output.stderr.screen);
+    assert!(matches!(process.on_exit.as_slice(), [Step::Log(_)]));
+    assert!(matches!(
+        plan.processes()[1].on_exit.as_slice(),
+        [Step::Shutdown(_)]
+    ));
+}
+
+#[test]
+fn managed_nodes_are_brought_up_in_the_order_they_name() {
+    let folder = Folder::new();
+    folder.program("lib/nav/map");
+    folder.write(
+        "a.launch.xml",
+        r#"<launch><push_ros_namespace namespace="r"/>
+          <lifecycle_node pkg="nav" exec="map" name="map" autostart="true"/>
+          <lifecycle_node pkg="nav" exec="map" name="plan" autostart="true" depends_on="map"/>
+        </launch>"#,
+    );
+    let plan = folder.plan("a.launch.xml", &[]).unwrap();
+    let node = plan.processes()[1].node.clone().unwrap();
+    assert_eq!(node.kind, NodeKind::Lifecycle { autostart: true });
+    assert_eq!(node.needs, ["/r/map"]);
+    folder.write(
+        "b.launch.xml",
+        r#"<launch><lifecycle_node pkg="nav" exec="map" name="plan" autostart="true" depends_on="mapp"/></launch>"#,
+    );
+    let faults = folder.plan("b.launch.xml", &[]).unwrap_err().to_string();
+    assert!(
+        faults.contains("no lifecycle_node with autostart is \"/mapp\""),
+        "{faults}"
+    );
+}
+
+#[test]
+fn arguments_have_values_from_the_command_line_choices_and_descriptions() {
+    let folder = Folder::new();
+    folder.write(
+        "a.launch.xml",
+        r#"<launch><arg name="mode" default="sim" description="what runs"><choice value="sim"/><choice value="real"/></arg>
+           <arg name="robot"/><log message="$(var mode) $(var robot)"/></launch>"#,
+    );
+    let plan = folder
+        .plan("a.launch.xml", &[("mode", "real"), ("robot", "r2")])
+        .unwrap();
+    assert_eq!(messages(&plan), ["real r2"]);
+    for (arguments, wrong) in [
+        (
+            vec![],
+            "the argument \"robot\" has no value; give one: robot:=VALUE",
+        ),
+        (
+            vec![("robot", "a"), ("mode", "rael")],
+            "did you mean \"real\"?",
+        ),
+        (
+            vec![("robot", "a"), ("mdoe", "real")],
+            "there is no argument \"mdoe\", given as mdoe:=real; did you mean \"mode\"?",
+        ),
+    ] {
+        let faults = folder
+            .plan("a.launch.xml", &arguments)
+            .unwrap_err()
+            .to_string();
+        assert!(faults.contains(wrong), "{faults}");
+    }
+    let declared = folder.arguments("a.launch.xml").unwrap();
+    let names: Vec<&str> = declared.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["mode", "robot"]);
+    assert_eq!(declared[0].choices, ["sim", "real"]);
+    assert_eq!(declared[1].default, None);
+}
