@@ -61,30 +61,60 @@ impl Builder {
 
     /// The words behind `--ros-args` for the parameters of a node; those of the
     /// scope come first, so that the node's own count.
+    ///
+    /// Nodes of ours read all files before `-p`, those of ROS 2 go by the order. So
+    /// that both do what the launch file says, values before a file become one.
     pub(super) fn parameter_words(
         &mut self,
         element: &Element,
         files: &mut Vec<(PathBuf, String)>,
     ) -> Result<Vec<(&'static str, String)>, Fault> {
-        let mut words = Vec::new();
-        for one in &self.scope.parameters {
-            words.push(match one {
-                GlobalParameter::Value(name, value) => ("-p", format!("{name}:={value}")),
-                GlobalParameter::File(path) => ("--params-file", absolute_text(path)),
-            });
-        }
+        let scope = self.scope.parameters.iter().map(|one| match one {
+            GlobalParameter::Value(name, value) => (name.clone(), Some(value.clone())),
+            GlobalParameter::File(path) => (absolute_text(path), None),
+        });
+        let mut all: Vec<(String, Option<String>)> = scope.collect();
         for given in self.given(element)? {
-            words.push(match given {
-                Given::Value(name, value) => ("-p", format!("{name}:={}", yaml_text(&value))),
-                Given::File(path) => ("--params-file", absolute_text(&path)),
+            all.push(match given {
+                Given::Value(name, value) => (name, Some(yaml_text(&value))),
+                Given::File(path) => (absolute_text(&path), None),
                 Given::Filled(path, text) => {
                     let name = path.display().to_string();
                     files.push((path, text));
-                    ("--params-file", name)
+                    (name, None)
                 }
             });
         }
+        let files_left = |rest: &[(String, Option<String>)]| rest.iter().any(|one| one.1.is_none());
+        let mut words = Vec::new();
+        let mut before_file = String::new();
+        for (at, (name, value)) in all.iter().enumerate() {
+            let rest = all.get(at + 1..).unwrap_or(&[]);
+            match value {
+                Some(value) if files_left(rest) => {
+                    before_file += &format!("    {}: {value}\n", quoted(name));
+                }
+                Some(value) => words.push(("-p", format!("{name}:={value}"))),
+                None => {
+                    if !before_file.is_empty() {
+                        let text = format!("/**:\n  ros__parameters:\n{before_file}");
+                        before_file.clear();
+                        let path = self.new_file();
+                        words.push(("--params-file", path.display().to_string()));
+                        files.push((path, text));
+                    }
+                    words.push(("--params-file", name.clone()));
+                }
+            }
+        }
         Ok(words)
+    }
+
+    /// A name for a parameter file of this launch.
+    fn new_file(&mut self) -> PathBuf {
+        self.filled_files += 1;
+        let file = format!("parameters-{}.yaml", self.filled_files);
+        self.around.log_folder.join(file)
     }
 
     /// All parameters of a component, by its full name; files are read now, since
@@ -173,9 +203,7 @@ impl Builder {
         let text = self.filled(&template);
         let text = text.map_err(|m| wrong(format!("{name}: {m}")))?;
         ParameterFile::parse(&name.to_string(), &text).map_err(|error| wrong(error.to_string()))?;
-        self.filled_files += 1;
-        let file = format!("parameters-{}.yaml", self.filled_files);
-        Ok(Given::Filled(self.around.log_folder.join(file), text))
+        Ok(Given::Filled(self.new_file(), text))
     }
 
     /// A value, or a group of them: `param name="a"` around `param name="b"` is `a.b`.
