@@ -37,6 +37,7 @@ mod session;
 mod shared;
 mod store;
 mod tf;
+mod told;
 mod topic;
 mod values;
 

@@ -18,7 +18,7 @@ use pteros::{
 use std::time::{Duration, Instant};
 
 /// Flags of every verb that asks the graph.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Copy, Debug, Default, Args)]
 pub struct DiscoveryFlags {
     /// Collect answers for exactly this long, in seconds [default: until they
     /// stop coming, at most 0.4]

@@ -194,6 +194,9 @@ fn a_content_filter_lets_through_what_it_says_and_is_shown() {
     let raw =
         domain.run("topic echo /chatter --raw --once --timeout 20 --content-filter data='far'");
     assert!(raw.ok().contains("far"));
+    let of_ros2 = "topic echo /chatter std_msgs/msg/String --csv --once --timeout 20 --filter";
+    let far = domain.run_with(of_ros2, "m.data == 'far' and not m.data == \"near\"");
+    assert_eq!(far.ok(), "far\n");
     let error = domain
         .run("topic echo /chatter std_msgs/msg/String --once --content-filter data=5")
         .failed(1);

@@ -243,21 +243,29 @@ impl Arguments {
             reason,
             way_out: way_out.into(),
         };
-        let severity: Severity = level.parse().map_err(|_| {
-            wrong(
-                format!("{level:?} is no log level"),
-                "use debug, info, warn, error or fatal",
-            )
-        })?;
+        // In rcutils the level of a logger that has none of its own.
+        let severity: Option<Severity> = match level.eq_ignore_ascii_case("unset") {
+            true => None,
+            false => Some(level.parse().map_err(|_| {
+                wrong(
+                    format!("{level:?} is no log level"),
+                    "use debug, info, warn, error or fatal, or unset",
+                )
+            })?),
+        };
         match logger {
-            None => self.log.level = Some(severity),
+            None => self.log.level = severity,
             Some("") => {
                 return Err(wrong(
                     "no logger before :=".into(),
                     "name the logger, or leave := out to mean all",
                 ));
             }
-            Some(logger) => self.log.loggers.push((logger.into(), severity)),
+            Some(logger) => {
+                self.log.loggers.retain(|(before, _)| before != logger);
+                let own = severity.map(|severity| (logger.into(), severity));
+                self.log.loggers.extend(own);
+            }
         }
         Ok(())
     }

@@ -130,6 +130,7 @@ pub use subscription::{Subscription, SubscriptionOptions};
 pub use subscription_group::{Access, GroupChange, SubscriptionGroup};
 pub use task::{Next, Sleep, SpawnError, TaskHandle};
 pub use timer::{Timer, TimerOptions};
+pub use type_description::{AskTypeError, ToldType};
 pub use view::{InPlace, View};
 pub use wait_set::{WaitKey, WaitSet, WaitSetError, Waitable};
 

@@ -413,6 +413,8 @@ fn qos_is_overridden_by_parameters_where_the_program_lets_them() {
         "qos_overrides./chatter.subscription_slow.depth:=7",
         "-p",
         "qos_overrides./chatter.subscription_bad.reliability:=perhaps",
+        "-p",
+        "qos_overrides./plain.publisher.avoid_ros_namespace_conventions:=true",
     ])
     .node("talker")
     .unwrap();
@@ -444,6 +446,16 @@ fn qos_is_overridden_by_parameters_where_the_program_lets_them() {
         "{error}"
     );
     assert!(error.contains("use reliable, best_effort"), "{error}");
+    let plain = QosOverrides::new([QosPolicyKind::AvoidRosNamespaceConventions]);
+    let options = PublisherOptions::new(10).qos_overrides(plain);
+    let _plain = node
+        .create_publisher_with::<Text>("plain", options)
+        .unwrap();
+    let names = node.context().graph().dds_topics();
+    assert!(
+        names.iter().any(|topic| topic.name == "/plain"),
+        "{names:?}"
+    );
     let never = QosOverrides::default().check(|_| Err("never".into()));
     let options = SubscriptionOptions::<Text>::new(10).qos_overrides(never);
     assert!(node.create_subscription_with("chatter", options).is_err());

@@ -3,8 +3,9 @@
 use super::known::feedback_topic;
 use crate::interface::named::known_action_type;
 use crate::outcome::{Failed, Interrupted};
-use crate::session::Session;
+use crate::session::{DiscoveryFlags, Session};
 use crate::shared::Shared;
+use crate::told;
 use crate::values::positive_seconds;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
@@ -13,8 +14,8 @@ use pteros::msg::dynamic::{DynamicMessage, DynamicType, YamlOptions};
 use pteros::msg::library::InterfaceLibrary;
 use pteros::qos::QosProfile;
 use pteros::{
-    CallError, DynamicClient, DynamicServiceType, GoalStatus, Sample, ServiceOptions, Subscription,
-    SubscriptionOptions,
+    CallError, DynamicClient, DynamicServiceType, GoalStatus, Graph, Sample, ServiceOptions,
+    Subscription, SubscriptionOptions,
 };
 use serde_json::{Value, json};
 use std::io::Read;
@@ -68,23 +69,25 @@ struct Way<'s> {
 impl SendGoal {
     /// Sends one goal and waits for its end.
     pub fn run(self, shared: &Shared) -> Result<()> {
-        let library = shared.library()?;
-        let ty = known_action_type(&library, &self.action_type)?;
-        let asking = DynamicServiceType::new(&library, &format!("{ty}_SendGoal"))?;
-        let telling = DynamicServiceType::new(&library, &format!("{ty}_GetResult"))?;
+        let session = Session::open(shared, None)?;
+        let name = session.topic(&self.action_name)?;
+        let Types {
+            name: ty,
+            asking,
+            telling,
+            feedback: feedback_type,
+        } = self.types(shared, &session, &name)?;
         let mut request = DynamicMessage::new(asking.request());
         request.set_yaml("goal", &self.yaml()?).with_context(|| {
             format!(
                 "the values are no goal of {ty} (to see its fields: pteros interface show {ty})"
             )
         })?;
-        let session = Session::open(shared, None)?;
-        let name = session.topic(&self.action_name)?;
         let uuid = new_id(&session);
         let listed = format!("{uuid:?}");
         request.set_yaml("goal_id.uuid", &listed)?;
         let feedback = match self.feedback {
-            true => Some(feedback(&session, &library, &ty, &name)?),
+            true => Some(feedback(&session, &feedback_type, &name)?),
             false => None,
         };
         let way = Way {
@@ -119,6 +122,22 @@ impl SendGoal {
         way.tell_end(&answer, &hex)
     }
 
+    /// By its definition, or else as the action's server tells it.
+    fn types(&self, shared: &Shared, session: &Session, action: &str) -> Result<Types> {
+        let library = shared.library()?;
+        let unknown = match known_action_type(&library, &self.action_type) {
+            Ok(name) => return Types::of_library(&library, name),
+            Err(unknown) => unknown,
+        };
+        let graph = session.discover(&DiscoveryFlags::default());
+        let told = Types::told(session, &graph, action, &self.action_type);
+        told.map_err(|silence| {
+            unknown.context(format!(
+                "nobody at action '{action}' tells its type ({silence})"
+            ))
+        })
+    }
+
     fn yaml(&self) -> Result<String> {
         if !self.stdin {
             return Ok(self.goal.clone());
@@ -131,6 +150,39 @@ impl SendGoal {
     }
 }
 
+/// What an action's messages are made of.
+struct Types {
+    name: String,
+    asking: DynamicServiceType,
+    telling: DynamicServiceType,
+    feedback: DynamicType,
+}
+
+impl Types {
+    fn of_library(library: &InterfaceLibrary, name: String) -> Result<Self> {
+        let feedback = library.describe(&format!("{name}_FeedbackMessage"))?;
+        Ok(Self {
+            asking: DynamicServiceType::new(library, &format!("{name}_SendGoal"))?,
+            telling: DynamicServiceType::new(library, &format!("{name}_GetResult"))?,
+            feedback: DynamicType::new(&feedback)?,
+            name,
+        })
+    }
+
+    fn told(session: &Session, graph: &Graph, action: &str, name: &str) -> Result<Self> {
+        let service = |part: &str, suffix: &str| {
+            let service = format!("{action}/_action/{part}");
+            told::of_service(session, graph, &service, &format!("{name}{suffix}"))
+        };
+        Ok(Self {
+            name: name.into(),
+            asking: service("send_goal", "_SendGoal")?,
+            telling: service("get_result", "_GetResult")?,
+            feedback: told::of_topic(session, graph, &feedback_topic(action))?,
+        })
+    }
+}
+
 /// Nobody else's: the participant's identity, and a number.
 fn new_id(session: &Session) -> [u8; 16] {
     let mut id = session.context.guid().to_bytes();
@@ -140,17 +192,14 @@ fn new_id(session: &Session) -> [u8; 16] {
 
 fn feedback(
     session: &Session,
-    library: &InterfaceLibrary,
-    ty: &str,
+    ty: &DynamicType,
     action: &str,
 ) -> Result<Subscription<DynamicMessage>> {
-    let described = library.describe(&format!("{ty}_FeedbackMessage"))?;
-    let ty = DynamicType::new(&described)?;
     let options = SubscriptionOptions::new(QosProfile::default().keep_last(1_000));
     let topic = feedback_topic(action);
     Ok(session
         .node
-        .create_dynamic_subscription(&topic, &ty, options)?)
+        .create_dynamic_subscription(&topic, ty, options)?)
 }
 
 fn id_of(message: &DynamicMessage) -> Result<String> {

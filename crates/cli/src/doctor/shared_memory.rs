@@ -23,8 +23,8 @@ pub fn check() -> Vec<Finding> {
     match talk() {
         Ok(None) => found.fine("memory, doors and links work: a message took that way"),
         Ok(Some(reason)) => found.warn(
-            format!("a message went over UDP: {reason}"),
-            "messages get through all the same; containers need one user, one network namespace and one kernel for shared memory (docs/paths.md)",
+            format!("a message did not go through shared memory: {reason}"),
+            "look again when this host is less busy; containers need one user, one network namespace and one kernel for shared memory (docs/paths.md)",
         ),
         Err(error) => found.error(
             format!("two contexts on this host cannot be tried: {error}"),

@@ -1,5 +1,5 @@
 //! `pteros interface`: what is known about message, service and action types.
-//! Opens no network.
+//! Opens no network, but where `show` asks a node.
 
 mod kinds;
 mod list;
@@ -8,6 +8,7 @@ mod package;
 mod packages;
 mod proto;
 mod show;
+mod told;
 
 use crate::shared::Shared;
 use anyhow::Result;

@@ -18,6 +18,9 @@ pub struct Show {
     /// Show no comments and no empty lines
     #[arg(long)]
     no_comments: bool,
+    /// Ask a node that uses the type, in place of the definitions at hand
+    #[arg(long, value_name = "NODE", conflicts_with_all = ["all_comments", "no_comments"])]
+    from: Option<String>,
     /// Name of the interface (e.g. example_interfaces/msg/String); "-" reads it from standard input
     #[arg(value_name = "TYPE")]
     type_name: String,
@@ -26,8 +29,12 @@ pub struct Show {
 impl Show {
     /// Prints the definition.
     pub fn run(self, shared: &Shared) -> Result<()> {
+        let type_name = name_or_stdin(self.type_name)?;
+        if let Some(node) = &self.from {
+            return super::told::show(shared, node, &type_name);
+        }
         let library = shared.library()?;
-        let name = known(&library, &name_or_stdin(self.type_name)?)?;
+        let name = known(&library, &type_name)?;
         let hash = library.type_hash(&name)?;
         if shared.console.json {
             let file = library.file(&name)?;

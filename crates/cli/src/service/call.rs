@@ -3,8 +3,9 @@
 use crate::interface::named::known_service_type;
 use crate::outcome::Interrupted;
 use crate::python_repr;
-use crate::session::Session;
+use crate::session::{DiscoveryFlags, Session};
 use crate::shared::Shared;
+use crate::told;
 use crate::topic::stamps::Template;
 use crate::values::{positive_float, positive_seconds};
 use anyhow::{Context as _, Result};
@@ -45,11 +46,9 @@ pub struct Call {
 impl Call {
     /// Calls once, or at a rate until Ctrl-C.
     pub fn run(self, shared: &Shared) -> Result<()> {
-        let library = shared.library()?;
-        let name = known_service_type(&library, &self.service_type)?;
-        let ty = DynamicServiceType::new(&library, &name)?;
+        let (session, ty) = self.service_type(shared)?;
+        let name = ty.name().to_owned();
         let mut template = Template::from_yaml(ty.request(), &self.yaml()?)?;
-        let session = Session::open(shared, None)?;
         let client = session.node.create_dynamic_client(
             &self.service_name,
             &ty,
@@ -112,6 +111,27 @@ impl Call {
                 session.spin_once(next.saturating_duration_since(Instant::now()).min(SLICE));
             }
         }
+    }
+
+    /// By its definition, or else as the service's server tells it.
+    fn service_type(&self, shared: &Shared) -> Result<(Session, DynamicServiceType)> {
+        let library = shared.library()?;
+        let known = known_service_type(&library, &self.service_type);
+        let known = known.and_then(|name| Ok(DynamicServiceType::new(&library, &name)?));
+        let session = Session::open(shared, None)?;
+        let unknown = match known {
+            Ok(ty) => return Ok((session, ty)),
+            Err(unknown) => unknown,
+        };
+        let name = session.service(&self.service_name)?;
+        let graph = session.discover(&DiscoveryFlags::default());
+        let told = told::of_service(&session, &graph, &name, &self.service_type);
+        let ty = told.map_err(|silence| {
+            unknown.context(format!(
+                "nobody at service '{name}' tells its type ({silence})"
+            ))
+        })?;
+        Ok((session, ty))
     }
 
     fn yaml(&self) -> Result<String> {

@@ -3,12 +3,14 @@
 use super::info::offers;
 use super::known::{known_topic, only_type};
 use super::mismatch::Mismatches;
+use super::python_filter::as_content_filter;
 use crate::interface::named::{full_or_as_written, known_message};
 use crate::outcome::Interrupted;
 use crate::python_repr;
 use crate::qos_flags::QosFlags;
 use crate::session::{DiscoveryFlags, Session};
 use crate::shared::Shared;
+use crate::told;
 use crate::values::count;
 use anyhow::{Context as _, Result, bail};
 use bytes::Bytes;
@@ -77,6 +79,10 @@ pub struct EchoFlags {
     /// SQL over fields (e.g. "pose.position.x > %0 AND header.frame_id = 'map'")
     #[arg(long, value_name = "EXPRESSION")]
     content_filter: Option<String>,
+    /// The same in ros2's words, comparisons of fields of the message m (e.g.
+    /// "m.pose.position.x > 1.5 and m.header.frame_id == 'map'")
+    #[arg(long, value_name = "EXPRESSION", conflicts_with = "content_filter")]
+    filter: Option<String>,
     /// The value of %0, then of %1 …, in the filter; strings in quotes (e.g. "'map'")
     #[arg(
         long,
@@ -106,15 +112,19 @@ impl Echo {
         {
             bail!("--field is empty: name a field, such as data or header.stamp.sec");
         }
+        let filter = match (&self.flags.content_filter, &self.flags.filter) {
+            (None, Some(python)) => Some(as_content_filter(python)?),
+            (filter, _) => filter.clone(),
+        };
         let session = Session::open(shared, self.flags.node_name.as_deref())?;
         let topic = session.topic(&self.topic_name)?;
         let graph = session.discover(&self.flags.discovery);
         let type_name = self.type_name(shared, &session, &graph, &topic)?;
         let qos = self.choose_qos(shared, &graph, &topic)?;
-        let message_type = if self.flags.raw && self.flags.content_filter.is_none() {
+        let message_type = if self.flags.raw && filter.is_none() {
             None
         } else {
-            Some(self.message_type(shared, &graph, &topic, &type_name)?)
+            Some(self.message_type(shared, (&session, &graph), &topic, &type_name)?)
         };
         let hash = graph
             .publishers(&topic)
@@ -129,7 +139,7 @@ impl Echo {
         if let Some(reader) = message_type.as_ref().and_then(DynamicType::key_reader) {
             options = options.key_reader(reader);
         }
-        if let (Some(expression), Some(ty)) = (&self.flags.content_filter, &message_type) {
+        if let (Some(expression), Some(ty)) = (&filter, &message_type) {
             options = options.message_type(ty);
             options = options.content_filter(expression, self.flags.filter_parameter.clone());
         }
@@ -207,7 +217,7 @@ impl Echo {
     fn message_type(
         &self,
         shared: &Shared,
-        graph: &Graph,
+        (session, graph): (&Session, &Graph),
         topic: &str,
         type_name: &str,
     ) -> Result<DynamicType> {
@@ -217,14 +227,12 @@ impl Echo {
             Ok(description) => return Ok(DynamicType::new(&description)?),
             Err(problem) => problem,
         };
-        graph
-            .announced_type(topic, TYPE_PATIENCE)
-            .map_err(|silence| {
-                anyhow::Error::from(problem).context(format!(
-                    "topic '{topic}' is of type {type_name}, whose definition is not known here, and {silence}: {}, or use --raw",
-                    crate::shared::MORE_INTERFACES
-                ))
-            })
+        told::of_topic(session, graph, topic).map_err(|silence| {
+            anyhow::Error::from(problem).context(format!(
+                "topic '{topic}' is of type {type_name}, whose definition is not known here, and {silence}: {}, or use --raw",
+                crate::shared::MORE_INTERFACES
+            ))
+        })
     }
 
     /// As ros2: sensor_data, made reliable or transient local if every
@@ -266,9 +274,6 @@ impl Echo {
         Ok(qos)
     }
 }
-
-/// How long a topic's endpoints may take to tell their type.
-const TYPE_PATIENCE: Duration = Duration::from_secs(3);
 
 /// The longest sleep between looks at the clock and at Ctrl-C.
 const TURN: Duration = Duration::from_millis(100);

@@ -12,6 +12,7 @@ mod listening;
 mod mismatch;
 mod publish;
 mod publish_mode;
+mod python_filter;
 pub mod stamps;
 mod type_of;
 mod why;

@@ -92,7 +92,7 @@ fn what_is_not_understood_is_named_with_a_way_out() {
         (
             "--ros-args --log-level loud",
             "--ros-args: --log-level \"loud\": \"loud\" is no log level; use debug, info, warn, \
-             error or fatal",
+             error or fatal, or unset",
         ),
         (
             "--ros-args -r /a/b*:=c",
@@ -213,6 +213,15 @@ fn many_wildcards_cost_no_more_than_the_product_of_lengths() {
     let name = format!("/{}y", "a/".repeat(60));
     let found = resolve_name(&[&global], Topic, &name, "n", "/").unwrap();
     assert_eq!(found, name);
+}
+
+#[test]
+fn an_unset_level_takes_back_what_was_said_before() {
+    let line = "--ros-args --log-level warn --log-level a:=debug --log-level b:=info \
+                --log-level UNSET --log-level a:=unset";
+    let (arguments, _) = parse(line).unwrap();
+    assert_eq!(arguments.log.level, None);
+    assert_eq!(arguments.log.loggers, [("b".into(), Severity::Info)]);
 }
 
 #[test]

@@ -15,6 +15,9 @@ use crate::qos::{HistoryPolicy, QosProfile};
 /// A policy that a parameter may change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum QosPolicyKind {
+    /// `avoid_ros_namespace_conventions`, true or false: the topic's name is DDS's as it
+    /// stands, without `rt/` before it.
+    AvoidRosNamespaceConventions,
     /// `deadline`, in nanoseconds; 0 for none.
     Deadline,
     /// `durability`: `volatile`, `transient_local` …
@@ -34,7 +37,8 @@ pub enum QosPolicyKind {
 }
 
 /// In the order in which they are declared and applied.
-const KINDS: [QosPolicyKind; 8] = [
+const KINDS: [QosPolicyKind; 9] = [
+    QosPolicyKind::AvoidRosNamespaceConventions,
     QosPolicyKind::Deadline,
     QosPolicyKind::Durability,
     QosPolicyKind::History,
@@ -184,6 +188,7 @@ impl QosPolicyKind {
     /// The last part of the parameter's name, as rmw spells the policy.
     fn word(self) -> &'static str {
         match self {
+            Self::AvoidRosNamespaceConventions => "avoid_ros_namespace_conventions",
             Self::Deadline => "deadline",
             Self::Durability => "durability",
             Self::History => "history",
@@ -203,6 +208,9 @@ impl QosPolicyKind {
         // The words of reports are those of parameters in capitals.
         let word = |word: String| ParameterValue::String(word.to_lowercase());
         match self {
+            Self::AvoidRosNamespaceConventions => {
+                ParameterValue::Bool(qos.avoid_ros_namespace_conventions)
+            }
             Self::Deadline => nanos(qos.deadline),
             Self::Durability => word(qos.durability.to_string()),
             Self::History => ParameterValue::String(
@@ -238,6 +246,10 @@ impl QosPolicyKind {
         };
         let says = |error: crate::qos::QosWordError| error.to_string();
         match self {
+            // The parameter's type has been checked.
+            Self::AvoidRosNamespaceConventions => {
+                qos.avoid_ros_namespace_conventions = *value == ParameterValue::Bool(true);
+            }
             Self::Deadline => qos.deadline = span()?,
             Self::Durability => qos.durability = word().parse().map_err(says)?,
             Self::History => {

@@ -65,6 +65,20 @@ impl DynamicServiceType {
         })
     }
 
+    /// The types of a service, by its full name, from those of its two messages.
+    pub fn from_parts(
+        name: impl Into<String>,
+        request: DynamicType,
+        response: DynamicType,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            request,
+            response,
+            event: None,
+        }
+    }
+
     /// For example `example_interfaces/srv/AddTwoInts`.
     pub fn name(&self) -> &str {
         &self.name

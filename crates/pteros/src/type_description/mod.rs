@@ -5,11 +5,14 @@
 //! descriptions and texts are made when somebody asks. Where rcl has a list for each
 //! node, ours is the process's.
 
+mod asking;
 mod source;
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::sync::Arc;
+
+pub use asking::{AskTypeError, ToldType};
 
 use parking_lot::Mutex;
 use pteros_interfaces::type_description_interfaces::{msg, srv};
