@@ -38,7 +38,6 @@ const DOORS: &[&str] = &[
     "crates/pteros/src/executor/isolated.rs",
     "crates/pteros/build.rs",
     "crates/component/src/container/crew.rs",
-    "crates/component/src/container/roster.rs",
     "crates/component/src/index.rs",
     "crates/component/src/program.rs",
     "crates/components/build.rs",
@@ -104,7 +103,16 @@ const ARROWS: &[(&str, &[&str])] = &[
         "pteros-cli",
         &["pteros", "pteros-component", "pteros-launch", "pteros-net"],
     ),
-    ("pteros-sim", &["pteros-msg", "pteros-rtps", "pteros-rmw"]),
+    (
+        "pteros-sim",
+        &[
+            "pteros-msg",
+            "pteros-rtps",
+            "pteros-rmw",
+            "pteros",
+            "pteros-component",
+        ],
+    ),
     (
         "pteros-fuzz",
         &["pteros-msg", "pteros-interfaces", "pteros-rtps"],

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use pteros_rmw::config::{Config, DOMAIN_ID_MAX, DiscoveryRange, LEASE_MIN};
@@ -175,6 +176,8 @@ pub(crate) struct Inner {
     pub(crate) use_sim_time: bool,
     /// What its transform listeners share.
     pub(crate) transforms: TransformEars,
+    /// Goals that its action clients have asked for.
+    pub(crate) goals_asked: AtomicU32,
 }
 
 impl Drop for Inner {
@@ -243,6 +246,7 @@ impl Context {
                 log,
                 use_sim_time: options.use_sim_time,
                 transforms: TransformEars::default(),
+                goals_asked: AtomicU32::new(1),
             }),
         })
     }
@@ -271,6 +275,20 @@ impl Context {
     /// The domain it is in.
     pub fn domain_id(&self) -> u32 {
         self.inner.core.options().domain_id
+    }
+
+    /// Runs `work` on a thread of its own, which is called `name`. In a simulation it
+    /// takes turns with the others there, so whoever wants to be simulated starts its
+    /// threads here.
+    ///
+    /// # Errors
+    /// The operating system's, when it has no thread to give.
+    pub fn spawn_thread(
+        &self,
+        name: &str,
+        work: impl FnOnce() + Send + 'static,
+    ) -> std::io::Result<()> {
+        self.core().env.spawn(name, Box::new(work))
     }
 
     /// Ends every spin and every wait of this context, for good; publishing goes

@@ -76,6 +76,8 @@ pub use pteros_rmw::limits::{LimitError, Limits};
 pub use pteros_rmw::links::{LinkCounts, LinkTotals, ShmError};
 pub use pteros_rmw::reader::ReaderCounts;
 pub use pteros_rmw::rtps::content_filter::ContentFilterProperty;
+#[doc(hidden)]
+pub use pteros_rmw::rtps::fault;
 pub use pteros_rmw::rtps::id::{Guid, VendorId};
 pub use pteros_rmw::rtps::qos::PolicyId;
 pub use pteros_rmw::sample::Path;

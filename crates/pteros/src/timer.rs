@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use pteros_rmw::gate::Gate;
 use pteros_rmw::graph::NodeKey;
 use pteros_rmw::ready::Task;
+use pteros_rmw::rtps::fault;
 use pteros_rmw::rtps::time::Instant;
 
 use crate::callback_group::{CallbackGroup, GroupCore};
@@ -240,7 +241,8 @@ impl TimerCore {
     pub(crate) fn tick(&self, now: Instant) -> Option<Instant> {
         let due = self.due().as_nanos();
         let behind = now.as_nanos().saturating_sub(due) / self.period_nanos;
-        let next = due.saturating_add((behind + 1).saturating_mul(self.period_nanos));
+        let periods = behind + 1 + u64::from(fault!("timer-skips-a-tick"));
+        let next = due.saturating_add(periods.saturating_mul(self.period_nanos));
         self.due.store(next, Ordering::Release);
         if let Some(mut callback) = self.callback.try_lock() {
             self.ticks.fetch_add(1, Ordering::Relaxed);

@@ -56,6 +56,14 @@ pub trait Env: Send + Sync + 'static {
         Err(StoreError::NoDisk)
     }
 
+    /// Runs `work` on a thread of its own, which is called `name`.
+    ///
+    /// # Errors
+    /// The operating system's, when it has no thread to give.
+    fn spawn(&self, name: &str, work: Box<dyn FnOnce() + Send>) -> io::Result<()> {
+        crate::udp::spawn(name, work)
+    }
+
     /// Whether it looks after a context that has just been opened, while nobody
     /// spins it, by [`Core::drive_for_others`]; a simulation does. If not, the
     /// process's helper thread does.

@@ -69,6 +69,16 @@ impl SystemEnv {
     }
 }
 
+/// Runs `work` on a thread of the operating system.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the door through which threads enter"
+)]
+pub(crate) fn spawn(name: &str, work: Box<dyn FnOnce() + Send>) -> io::Result<()> {
+    let spawned = std::thread::Builder::new().name(name.into()).spawn(work);
+    spawned.map(drop)
+}
+
 impl Env for SystemEnv {
     #[allow(
         clippy::disallowed_methods,

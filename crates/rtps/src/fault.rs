@@ -23,7 +23,7 @@ macro_rules! fault {
 pub const COMPILED: bool = cfg!(feature = "faults");
 
 #[cfg(feature = "faults")]
-pub use armed::{arm, disarm, step, strikes, take_steps};
+pub use armed::{arm, armed, disarm, step, strikes, take_steps};
 
 /// Whether the fault of that name strikes: never, without the feature.
 #[cfg(not(feature = "faults"))]
@@ -84,6 +84,11 @@ mod armed {
         ANY.set(false);
         let points = POINTS.with_borrow_mut(core::mem::take);
         points.iter().map(|p| (p.name, p.reached)).collect()
+    }
+
+    /// The faults of this thread that are on, for another one to turn on.
+    pub fn armed() -> Vec<(&'static str, u32)> {
+        POINTS.with_borrow(|points| points.iter().map(|p| (p.name, p.chance)).collect())
     }
 
     /// Whether the fault of that name strikes.

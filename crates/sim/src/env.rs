@@ -122,6 +122,14 @@ impl Env for SimEnv {
         }
     }
 
+    fn spawn(&self, _name: &str, work: Box<dyn FnOnce() + Send>) -> io::Result<()> {
+        match self.world.upgrade() {
+            Some(world) => world.let_run(work),
+            None => work(),
+        }
+        Ok(())
+    }
+
     fn looks_after(&self, core: &Weak<Core>) -> bool {
         let world = self.world.upgrade().filter(|_| self.is_guest);
         if let Some(world) = world {

@@ -1,6 +1,8 @@
-//! The fault points of the engine (`fault!` in `pteros-rtps` and `pteros-rmw`)
-//! by name: bugs, each of which some seed must notice, and mishaps, with which
+//! The fault points (`fault!` in `pteros-rtps`, `pteros-rmw`, `pteros` and
+//! `pteros-component`) by name: bugs, each of which some seed must notice, and mishaps, with which
 //! correct code must cope. A test compares the lists with the sources.
+
+use crate::nodes::Act;
 
 /// Bugs that are switched on one by one to test the tester, with what goes
 /// wrong. Most are what other stacks had in the field.
@@ -306,6 +308,70 @@ pub const BUGS: &[(&str, &str)] = &[
     ),
 ];
 
+/// Bugs of what stands above the engine, with the act that must notice them.
+pub const NODE_BUGS: &[(&str, &str, Act)] = &[
+    (
+        "result-told-to-nobody",
+        "who waits for a goal's result is not answered",
+        Act::Actions,
+    ),
+    (
+        "cancelling-not-noted",
+        "a goal goes on though its cancelling was promised",
+        Act::Actions,
+    ),
+    (
+        "rejected-goal-is-told-accepted",
+        "the client of a rejected goal is told that it was accepted",
+        Act::Actions,
+    ),
+    (
+        "parameters-set-in-part",
+        "of parameters set at once only the first is",
+        Act::Parameters,
+    ),
+    (
+        "parameter-events-not-told",
+        "nobody hears of parameters that were set",
+        Act::Parameters,
+    ),
+    (
+        "transition-not-told",
+        "nobody hears of a managed node's transitions",
+        Act::Lifecycle,
+    ),
+    (
+        "transition-of-any-state-taken",
+        "a transition is taken in states that it does not lead away from",
+        Act::Lifecycle,
+    ),
+    (
+        "dependency-not-awaited",
+        "a supervisor brings a node up before what it depends on",
+        Act::Lifecycle,
+    ),
+    (
+        "unloaded-component-stays",
+        "an unloaded component is not dropped",
+        Act::Components,
+    ),
+    (
+        "component-number-given-again",
+        "a component gets the number of the one before",
+        Act::Components,
+    ),
+    (
+        "timer-skips-a-tick",
+        "a timer ticks every other time",
+        Act::Executors,
+    ),
+    (
+        "static-period-skipped",
+        "a static executor runs every other period",
+        Act::Executors,
+    ),
+];
+
 /// What may happen to correct code at any time: refused memory and limits
 /// that are reached early, early wake-ups, hints that get lost.
 pub const MISHAPS: &[&str] = &[
@@ -329,8 +395,9 @@ pub const MISHAPS: &[&str] = &[
 
 /// The bug of that name.
 pub fn bug(name: &str) -> Option<&'static str> {
-    let found = BUGS.iter().find(|(known, _)| *known == name);
-    found.map(|(known, _)| *known)
+    let of_nodes = NODE_BUGS.iter().map(|(known, ..)| *known);
+    let mut known = BUGS.iter().map(|(known, _)| *known).chain(of_nodes);
+    known.find(|known| *known == name)
 }
 
 #[cfg(test)]
@@ -356,15 +423,17 @@ mod tests {
     fn every_fault_point_of_the_engine_is_listed_and_every_listed_one_exists() {
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut found = BTreeSet::new();
-        for name in ["rtps", "rmw"] {
+        for name in ["rtps", "rmw", "pteros", "component"] {
             collect(&crates.join(name).join("src"), &mut found);
         }
-        let bugs = BUGS.iter().map(|(name, _)| *name);
+        let of_nodes = NODE_BUGS.iter().map(|(name, ..)| *name);
+        let bugs = BUGS.iter().map(|(name, _)| *name).chain(of_nodes);
         let listed: BTreeSet<String> = bugs
             .chain(MISHAPS.iter().copied())
             .map(Into::into)
             .collect();
-        assert_eq!(listed.len(), BUGS.len() + MISHAPS.len(), "a name twice");
+        let count = BUGS.len() + NODE_BUGS.len() + MISHAPS.len();
+        assert_eq!(listed.len(), count, "a name twice");
         assert_eq!(found, listed);
     }
 

@@ -21,6 +21,7 @@ mod link;
 mod message;
 mod misfortune;
 pub mod mutants;
+pub mod nodes;
 pub mod plan;
 mod reduce;
 mod relay;

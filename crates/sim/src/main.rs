@@ -13,13 +13,14 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use pteros_rtps::fault::COMPILED;
 use pteros_sim::mutants::{Verdict, bugs_named, hunt};
+use pteros_sim::nodes::{Act, play, replay};
 use pteros_sim::plan::{Fault, Options};
 use pteros_sim::{Outcome, faults, reduce, run_guarded};
 
 const USAGE: &str = "usage: cargo xtask sim [--seeds N] [--start S] [--minutes M] [--standard] \
                      [--with FAULT,...] [--without FAULT,...] \
                      [--fault-millis MS] [--bug NAME] [--trace] [--shrink] \
-                     [--hashes]\n       cargo xtask sim --mutants [--only PART] [--seeds N] [--start S]";
+                     [--hashes]\n       cargo xtask sim --nodes ACT|all [--seeds N] [--start S] [--bug NAME] [--trace]\n       cargo xtask sim --mutants [--only PART] [--seeds N] [--start S]";
 
 /// Lines of a trace that are shown without `--trace`.
 const LINES_SHOWN: usize = 60;
@@ -34,6 +35,8 @@ struct Request {
     hashes: bool,
     mutants: bool,
     only: String,
+    /// Acts of whole nodes, in place of graphs.
+    acts: Vec<Act>,
     options: Options,
 }
 
@@ -47,6 +50,9 @@ fn main() -> ExitCode {
     };
     if request.mutants {
         return mutants(&request);
+    }
+    if !request.acts.is_empty() {
+        return play_nodes(&request);
     }
     let began = Instant::now();
     let limit = request.minutes.map(|m| Duration::from_secs(60 * m));
@@ -176,6 +182,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Request, String> {
         hashes: false,
         mutants: false,
         only: String::new(),
+        acts: Vec::new(),
         options: Options::default(),
     };
     while let Some(word) = words.next() {
@@ -194,6 +201,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Request, String> {
             "--trace" => request.trace = true,
             "--hashes" => request.hashes = true,
             "--mutants" => request.mutants = true,
+            "--nodes" => request.acts = acts_named(&words.next().unwrap_or_default())?,
             "--only" => request.only = words.next().unwrap_or_default(),
             "--bug" => {
                 let name = words.next().unwrap_or_default();
@@ -216,6 +224,56 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Request, String> {
         return Err("no fault points in this build: build with --features faults".into());
     }
     Ok(request)
+}
+
+/// The acts of that name.
+fn acts_named(name: &str) -> Result<Vec<Act>, String> {
+    if name == "all" {
+        return Ok(Act::ALL.to_vec());
+    }
+    let known = Act::ALL.map(Act::name).join(", ");
+    let act = Act::named(name);
+    Ok(vec![act.ok_or_else(|| {
+        format!("--nodes {name}: no such act; there are {known}, and all")
+    })?])
+}
+
+/// Plays seeds of acts, and shows the first that fails.
+fn play_nodes(request: &Request) -> ExitCode {
+    let began = Instant::now();
+    let seeds = usize::try_from(request.seeds.unwrap_or(20)).unwrap_or(usize::MAX);
+    for act in &request.acts {
+        let (mut simulated, mut asked, mut done) = (Duration::ZERO, 0, 0);
+        for seed in (request.start..).take(seeds) {
+            let played = play(*act, seed, request.options.bug, request.trace);
+            let failed = !played.violations.is_empty();
+            if request.trace {
+                for line in &played.lines {
+                    println!("{line}");
+                }
+            }
+            if failed {
+                println!("\n{act}, seed {seed} at commit {} fails:", commit());
+                for violation in &played.violations {
+                    println!("  {violation}");
+                }
+                println!("replay: {}", replay(*act, seed));
+                return ExitCode::FAILURE;
+            }
+            if request.hashes {
+                println!("{act} {seed} {:016x}", played.hash);
+            }
+            simulated += played.simulated;
+            asked += played.asked.0;
+            done += played.asked.1;
+        }
+        println!(
+            "{act}: {seeds} seeds, {:.0} simulated s, {asked} asked for, {done} done",
+            simulated.as_secs_f64()
+        );
+    }
+    println!("{:.1} s", began.elapsed().as_secs_f64());
+    ExitCode::SUCCESS
 }
 
 /// The faults of a list of names.

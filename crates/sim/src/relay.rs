@@ -6,9 +6,9 @@
     reason = "threads that take turns, in simulated time"
 )]
 
-use std::cell::Cell;
-use std::sync::Arc;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 
 use parking_lot::{Condvar, Mutex};
@@ -52,14 +52,20 @@ struct Waiter {
     until: u64,
 }
 
+thread_local! {
+    static NUMBER: Cell<u64> = const { Cell::new(0) };
+}
+
+/// A number that no other thread has.
+fn next_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
 /// The number of this thread.
 fn this_thread() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    thread_local! {
-        static NUMBER: Cell<u64> = const { Cell::new(0) };
-    }
     if NUMBER.get() == 0 {
-        NUMBER.set(NEXT.fetch_add(1, Ordering::Relaxed));
+        NUMBER.set(next_number());
     }
     NUMBER.get()
 }
@@ -100,24 +106,40 @@ struct Newcomer {
     world: Arc<World>,
     number: u64,
     ended: Arc<AtomicBool>,
+    /// Those of who let it take part.
+    #[cfg(feature = "faults")]
+    faults: Vec<(&'static str, u32)>,
+}
+
+thread_local! {
+    static WORLD: RefCell<Weak<World>> = const { RefCell::new(Weak::new()) };
+}
+
+/// A number of the world that this thread takes part in, which no other living one has.
+pub(crate) fn this_world() -> usize {
+    WORLD.with_borrow(|world| world.as_ptr().addr())
+}
+
+/// Lets time pass in the world that this thread takes part in.
+pub(crate) fn pass(nanos: u64) {
+    let world = WORLD.with_borrow(Weak::upgrade);
+    if let Some(world) = world {
+        world.wait(&Wake::Never, world.now().saturating_add(nanos));
+    }
 }
 
 impl Newcomer {
     /// Runs what the thread is for, when its turn comes; called on it.
     fn run<R>(self, work: impl FnOnce() -> R) -> R {
+        // Chosen by it already, perhaps.
+        NUMBER.set(self.number);
+        WORLD.set(Arc::downgrade(&self.world));
+        #[cfg(feature = "faults")]
+        pteros_rtps::fault::arm(self.number, &self.faults);
         let relay = &self.world.relay;
         {
             let mut state = relay.state.lock();
-            let me = this_thread();
-            for waiter in &mut state.waiting {
-                if waiter.thread == self.number {
-                    waiter.thread = me;
-                }
-            }
-            if state.running == self.number {
-                state.running = me;
-            }
-            relay.await_turn(&mut state, me);
+            relay.await_turn(&mut state, self.number);
         }
         let _leaving = Leaving(&self);
         work()
@@ -202,6 +224,17 @@ impl World {
         })
     }
 
+    /// Notes that this thread takes part, from which the others are made.
+    pub(crate) fn enter(self: &Arc<Self>) {
+        WORLD.set(Arc::downgrade(self));
+    }
+
+    /// Runs `work` beside what goes on here, whether somebody waits for it or not.
+    pub(crate) fn let_run(self: &Arc<Self>, work: Work<'static>) {
+        let (newcomer, _) = self.newcomer();
+        thread::spawn(move || newcomer.run(work));
+    }
+
     /// Runs `work` beside what goes on here.
     pub(crate) fn companion(self: &Arc<Self>, work: Work<'static>) -> Companion {
         let (newcomer, ended) = self.newcomer();
@@ -214,9 +247,7 @@ impl World {
 
     /// Lets a thread take part; what says that it has ended.
     fn newcomer(self: &Arc<Self>) -> (Newcomer, Arc<AtomicBool>) {
-        // Of no thread yet: it takes its place when it runs.
-        static NEXT: AtomicU64 = AtomicU64::new(u64::MAX / 2);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let number = next_number();
         let ended: Arc<AtomicBool> = Arc::default();
         self.relay.state.lock().waiting.push(Waiter {
             thread: number,
@@ -227,6 +258,8 @@ impl World {
             world: self.clone(),
             number,
             ended: ended.clone(),
+            #[cfg(feature = "faults")]
+            faults: pteros_rtps::fault::armed(),
         };
         (newcomer, ended)
     }
@@ -241,7 +274,11 @@ impl World {
     pub(crate) fn wait(&self, wake: &Wake, until: u64) {
         let me = this_thread();
         loop {
-            if self.has_failed() || self.is_over(wake, until) {
+            if self.has_failed() {
+                self.end_guests();
+                return;
+            }
+            if self.is_over(wake, until) {
                 return;
             }
             if let Some(other) = self.next_thread() {
@@ -253,6 +290,15 @@ impl World {
                 assert!(limit < u64::MAX, "everybody waits for ever");
                 self.set_now(limit);
             }
+        }
+    }
+
+    /// Nobody's wait ends in a world that has failed, so those end who do nothing else.
+    fn end_guests(&self) {
+        let is_of_guests = self.places().iter().any(|place| place.guest.is_some());
+        if is_of_guests && !thread::panicking() {
+            let violations = self.cast.lock().violations.clone();
+            panic!("{}", violations.first().map_or("failed", String::as_str));
         }
     }
 

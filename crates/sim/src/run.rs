@@ -36,6 +36,25 @@ pub struct Outcome {
     pub lines: Vec<String>,
 }
 
+impl Outcome {
+    /// One of which nothing is known but what is wrong.
+    pub(crate) fn failed(seed: u64, violation: String) -> Self {
+        Self {
+            seed,
+            hash: 0,
+            violations: vec![violation],
+            simulated: 0,
+            messages: (0, 0),
+            datagrams: 0,
+            records: 0,
+            in_sets: 0,
+            calls: (0, 0),
+            matches: 0,
+            lines: Vec::new(),
+        }
+    }
+}
+
 const SECOND: u64 = 1_000_000_000;
 
 /// Runs a seed. Same seed and options, same outcome.
@@ -99,19 +118,10 @@ pub fn run_guarded(seed: u64, options: &Options) -> Outcome {
             .downcast_ref::<String>()
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied());
-        Outcome {
+        Outcome::failed(
             seed,
-            hash: 0,
-            violations: vec![format!("panic: {}", text.unwrap_or("without a message"))],
-            simulated: 0,
-            messages: (0, 0),
-            datagrams: 0,
-            records: 0,
-            in_sets: 0,
-            calls: (0, 0),
-            matches: 0,
-            lines: Vec::new(),
-        }
+            format!("panic: {}", text.unwrap_or("without a message")),
+        )
     })
 }
 

@@ -31,6 +31,7 @@ impl Simulation {
         };
         let world = World::new(plan, (seed, seed), Trace::new(false));
         world.network().in_order = true;
+        world.enter();
         Self {
             start: world.now(),
             world,
@@ -45,6 +46,11 @@ impl Simulation {
         for link in network.links_mut() {
             *link = like;
         }
+    }
+
+    /// The link from one place to another.
+    pub fn set_link(&self, from: usize, to: usize, like: Link) {
+        *self.world.network().link_mut(from, to) = like;
     }
 
     /// The links between two places, in both directions.

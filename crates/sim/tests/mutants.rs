@@ -3,10 +3,11 @@
 //! compiled in (`--features faults`).
 #![cfg(feature = "faults")]
 
-use pteros_sim::faults::BUGS;
+use pteros_sim::faults::{BUGS, NODE_BUGS};
 use pteros_sim::mutants::hunt;
 use pteros_sim::plan::{Fault, Options};
 use pteros_sim::run_guarded;
+use pteros_sim::scenario::failing_with;
 
 /// Seeds of the short hunt.
 const SEEDS: u64 = 24;
@@ -56,6 +57,29 @@ fn plain_bugs_are_noticed_within_two_dozen_seeds() {
     assert_eq!(verdicts.len(), PLAIN.len(), "a name that is no bug");
     let missed: Vec<_> = verdicts.iter().filter(|v| v.caught.is_none()).collect();
     let missed: Vec<_> = missed.iter().map(|v| v.name).collect();
+    assert!(missed.is_empty(), "missed {missed:?}");
+}
+
+#[test]
+fn bugs_that_graphs_seldom_meet_are_noticed_by_scenarios() {
+    for bug in [
+        "forgets-where-it-left-off",
+        "history-counts-as-lost",
+        "publishing-proves-no-life",
+    ] {
+        assert!(failing_with(bug).is_some(), "missed {bug}");
+    }
+}
+
+#[test]
+fn bugs_of_whole_nodes_are_noticed_within_a_dozen_seeds() {
+    let mut missed = Vec::new();
+    for (name, what, _) in NODE_BUGS {
+        let verdict = hunt((*name, *what), 1, 12, &Options::default());
+        if verdict.caught.is_none() {
+            missed.push(*name);
+        }
+    }
     assert!(missed.is_empty(), "missed {missed:?}");
 }
 

@@ -14,6 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pteros::component::Registered;
 use pteros::interfaces::composition_interfaces::srv::{
     ListNodes, ListNodes_Response, LoadNode, LoadNode_Request, LoadNode_Response, UnloadNode,
     UnloadNode_Response,
@@ -27,7 +28,7 @@ use thiserror::Error;
 use crate::error::LoadError;
 use crate::index::Index;
 use crew::Crew;
-use roster::{LoadedNode, Roster, UnloadError};
+use roster::{Classes, LoadedNode, Roster, UnloadError};
 
 pub use crew::ExecutorKind;
 
@@ -41,6 +42,9 @@ pub struct ContainerOptions {
     pub executor: ExecutorKind,
     /// How long a constructor may take, and a destructor. 10 s by default.
     pub load_timeout: Duration,
+    /// Classes that this program has itself, by their names; they come before those of
+    /// the index, whatever package is asked for. None by default.
+    pub built_in: Vec<Registered>,
     /// Where components are found. As the environment says by default.
     pub index: Index,
 }
@@ -50,6 +54,7 @@ impl Default for ContainerOptions {
         Self {
             executor: ExecutorKind::default(),
             load_timeout: Duration::from_secs(10),
+            built_in: Vec::new(),
             index: Index::from_environment(),
         }
     }
@@ -92,7 +97,11 @@ impl Container {
         let node = context.node_with(bare)?;
         let crew = Crew::new(context, options.executor);
         crew.add_manager(&node)?;
-        let roster = Roster::new(context, &node, crew, options.index, options.load_timeout);
+        let classes = Classes {
+            built_in: options.built_in,
+            index: options.index,
+        };
+        let roster = Roster::new(context, &node, crew, classes, options.load_timeout);
         let (for_load, for_unload, for_list) = (roster.clone(), roster.clone(), roster.clone());
         let deferred = ServiceOptions::default;
         Ok(Self {

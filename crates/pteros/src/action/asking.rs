@@ -1,6 +1,6 @@
 //! What every action client does, whatever its goals are made of.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pteros_interfaces::action_msgs::msg::GoalInfo;
@@ -8,11 +8,13 @@ use pteros_interfaces::action_msgs::srv::{CancelGoal, CancelGoal_Request};
 use pteros_msg::message::GoalId;
 
 use super::error::ActionError;
+use crate::context::Context;
 use crate::node::Node;
 use crate::service::Client;
 
 /// Makes ids that nobody else has.
 pub(super) struct GoalIds {
+    context: Context,
     /// The first bytes: the participant.
     prefix: [u8; 12],
 }
@@ -25,14 +27,17 @@ impl GoalIds {
             .iter_mut()
             .zip(guid)
             .for_each(|(to, from)| *to = from);
-        Self { prefix }
+        Self {
+            context: node.context().clone(),
+            prefix,
+        }
     }
 
     /// Never zero, which means all goals, and never twice: 12 bytes are the
-    /// participant's own, the rest is counted in this process.
+    /// participant's own, the rest is counted in its context.
     pub(super) fn next(&self) -> GoalId {
-        static COUNT: AtomicU32 = AtomicU32::new(1);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+        let asked = &self.context.inner.goals_asked;
+        let number = asked.fetch_add(1, Ordering::Relaxed).to_be_bytes();
         let mut id = [0; 16];
         let bytes = self.prefix.into_iter().chain(number);
         id.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);

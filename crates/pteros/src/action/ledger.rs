@@ -193,7 +193,11 @@ impl<R: Clone, W> Ledger<R, W> {
         self.go(id, wanted)?;
         let goal = self.entry(id).ok_or(GoalError::NoServer)?;
         goal.end = Some((now, result));
-        Ok(std::mem::take(&mut goal.waiting))
+        let waiting = std::mem::take(&mut goal.waiting);
+        Ok(match pteros_rmw::rtps::fault!("result-told-to-nobody") {
+            true => Vec::new(),
+            false => waiting,
+        })
     }
 
     pub(super) fn ask_result(&mut self, now: Instant, id: GoalId, who: W) -> Known<R, W> {

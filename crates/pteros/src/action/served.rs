@@ -119,7 +119,11 @@ impl<R: Clone, W> Served<R, W> {
         };
         let any = !meant.goals.is_empty();
         for id in meant.goals {
-            if may(id) && self.ledger.lock().go(id, GoalStatus::Canceling).is_ok() {
+            let is_noted = || {
+                pteros_rmw::rtps::fault!("cancelling-not-noted")
+                    || self.ledger.lock().go(id, GoalStatus::Canceling).is_ok()
+            };
+            if may(id) && is_noted() {
                 response.goals_canceling.push(self.info(id));
             }
         }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use pteros_interfaces::action_msgs::srv::{CancelGoal, CancelGoal_Request, CancelGoal_Response};
 use pteros_msg::message::{Action, GoalId, Service as ServiceType};
+use pteros_rmw::rtps::fault;
 
 use super::error::GoalError;
 use super::ledger::{GoalStatus, Known};
@@ -325,7 +326,8 @@ impl<A: Action> ServerCore<A> {
         };
         let client = call.client();
         if decided == GoalResponse::Reject {
-            respond(&self.served.name, call, answer(false));
+            let answer = answer(fault!("rejected-goal-is-told-accepted"));
+            respond(&self.served.name, call, answer);
             return;
         }
         self.served.ledger.lock().accept(id, stamp, client);

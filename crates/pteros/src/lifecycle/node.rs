@@ -12,6 +12,7 @@ use pteros_msg::message::Message;
 use pteros_rmw::gate::Gate;
 use pteros_rmw::graph::NodeKey;
 use pteros_rmw::ready::{Slot, Task};
+use pteros_rmw::rtps::fault;
 
 use super::activation::Activation;
 use super::callbacks::{CallbackReturn, LifecycleCallbacks};
@@ -386,7 +387,9 @@ impl LifecycleCore {
                 asked: wanted.to_string(),
             });
         }
-        let mut steps = state.transitions().filter(|s| s.can_be_asked_for());
+        let of_any = fault!("transition-of-any-state-taken");
+        let all = LifecycleTransition::all().iter();
+        let mut steps = all.filter(|s| (of_any || s.start == state) && s.can_be_asked_for());
         let found = steps.find(|step| match wanted {
             Wanted::Id(id) => step.id == *id,
             Wanted::Label(label) => step.label == label,
@@ -504,7 +507,9 @@ impl LifecycleCore {
             start_state: state_message(step.start),
             goal_state: state_message(step.goal),
         };
-        if let Err(error) = self.events.publish_owned(event) {
+        if !fault!("transition-not-told")
+            && let Err(error) = self.events.publish_owned(event)
+        {
             tracing::warn!("a transition is not told: {error}");
         }
         tracing::debug!(node = %self.name(), "{} to {}", step.start, step.goal);

@@ -41,6 +41,9 @@ impl Announce for Events {
             return;
         }
         event.stamp = self.0.raw.node.time.now().into();
+        if pteros_rmw::rtps::fault!("parameter-events-not-told") {
+            return;
+        }
         if let Err(error) = self.0.publish_owned(event) {
             tracing::warn!("/parameter_events: {error}");
         }

@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::{Mutex, ReentrantMutex};
 use pteros_interfaces::rcl_interfaces::msg;
+use pteros_rmw::rtps::fault;
 
 use super::callbacks::Callbacks;
 use super::descriptor::ParameterDescriptor;
@@ -298,7 +299,11 @@ impl ParameterStore {
     fn commit(&self, parameters: &[Parameter], event: &mut msg::ParameterEvent) -> Vec<Entry> {
         let mut gone = Vec::new();
         let mut entries = self.entries.lock();
-        for Parameter { name, value } in parameters {
+        let count = match fault!("parameters-set-in-part") {
+            true => 1,
+            false => parameters.len(),
+        };
+        for Parameter { name, value } in parameters.iter().take(count) {
             let parameter = || Parameter::new(name.clone(), value.clone()).into_message();
             match entries.get_mut(name) {
                 Some(entry) if *value == ParameterValue::NotSet => {

@@ -30,6 +30,7 @@
 //! Which policies there are says `policies.rs`, which statuses and events
 //! `seen.rs`.
 
+mod hunt;
 mod parse;
 mod policies;
 mod sample;
@@ -39,6 +40,7 @@ mod step;
 
 use std::fmt;
 
+pub use hunt::failing_with;
 pub use parse::Mistake;
 pub use step::{Scenario, Way};
 

@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use pteros_rmw::rtps::fault;
 use pteros_rmw::rtps::time::{Duration, Instant};
 
 use super::event::{Condition, NodeReport, SupervisorEvent, SupervisorReport};
@@ -521,6 +522,7 @@ impl Conductor {
             wishes.push(match self.aim {
                 Aim::Rest => Aim::Rest,
                 Aim::Up if needs_failed => Aim::Down,
+                Aim::Up if fault!("dependency-not-awaited") => Aim::Up,
                 Aim::Up if member.needs.iter().all(there) => Aim::Up,
                 Aim::Up => Aim::Rest,
                 aim => aim,
