@@ -1,5 +1,5 @@
 //! The robot drives to a goal: composed on one thread in stepped time, as many
-//! processes, and loaded by a container with a thread for each.
+//! processes, loaded by a container with a thread for each, and as its launch file says.
 #![allow(
     clippy::disallowed_methods,
     reason = "a client waits in a thread while another spins"
@@ -17,6 +17,7 @@ use pteros::interfaces::geometry_msgs::msg::PoseStamped;
 use pteros::prelude::*;
 use pteros::tf::Isometry;
 use pteros::{ActionClient, ActionError, GoalStatus};
+use pteros_launch::{Packages, Plan, Request};
 use robot::nav2_msgs::action::{NavigateToPose, NavigateToPose_Goal, NavigateToPose_Result};
 use robot::{Base, Controller, Laser, MapServer, Planner};
 
@@ -253,4 +254,64 @@ fn loaded_by_a_container_with_a_thread_each_it_drives_to_the_goal() {
     let (status, told) = operator.drive(DOOR);
     assert_eq!(status, GoalStatus::Succeeded, "{told:?}");
     operator.is_there(DOOR);
+}
+
+/// What the launch file starts for these arguments, started.
+fn launched(domain: u32, arguments: &[(&str, &str)]) -> Vec<Running> {
+    let mut environment: std::collections::BTreeMap<String, String> = std::env::vars().collect();
+    let more = [
+        ("ROS_DOMAIN_ID", domain.to_string()),
+        ("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST".into()),
+        ("PTEROS_COMPONENT_PATH", libraries().display().to_string()),
+    ];
+    environment.extend(more.map(|(name, value)| (name.into(), value)));
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let components = pteros_component::Index::from_environment();
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let request = Request {
+        file: folder.join("launch/robot.launch.xml"),
+        arguments: arguments
+            .iter()
+            .map(|(name, value)| ((*name).into(), (*value).into()))
+            .collect(),
+        environment,
+        packages: Packages::new(&components, target).with_workspace_of(&folder),
+        components,
+        log_folder: libraries().join("robot_launch_log"),
+        host: "here".into(),
+        process: std::process::id(),
+    };
+    let plan = Plan::read(&request).unwrap_or_else(|faults| panic!("{faults}"));
+    let start = |process: &pteros_launch::plan::Process| {
+        for (path, text) in &process.files {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let mut command = Command::new(&process.words[0]);
+        command
+            .args(&process.words[1..])
+            .env_clear()
+            .envs(&process.environment);
+        Running(command.spawn().unwrap())
+    };
+    plan.processes().into_iter().map(start).collect()
+}
+
+#[test]
+fn launched_it_is_seven_processes_or_one_or_a_container_and_drives_to_the_goal() {
+    let placements = [("processes", 7), ("composed", 2), ("isolated", 3)];
+    for (test, (placement, count)) in (3..).zip(placements) {
+        let arguments = [
+            ("placement", placement),
+            ("use_sim_time", "true"),
+            ("speed", "4.0"),
+        ];
+        let domain = domain(test);
+        let processes = launched(domain, &arguments);
+        assert_eq!(processes.len(), count, "{placement}");
+        let operator = Operator::new(&local(domain, false));
+        let (status, told) = operator.drive(DOOR);
+        assert_eq!(status, GoalStatus::Succeeded, "{placement}: {told:?}");
+        operator.is_there(DOOR);
+    }
 }
