@@ -56,7 +56,7 @@ enum End {
 }
 
 /// How often a board is read on before its owner's next message is looked at,
-/// sixty-four records at a time: more than a board of the usual size holds.
+/// 16 KiB at a time: all that a board of the usual size holds.
 const CATCH_UPS_MAX: usize = 1024;
 
 /// What a board told, kept until the board is let go of.

@@ -238,6 +238,46 @@ fn news_within_a_millisecond_are_one_wake_and_can_be_read_before() {
     assert!(heard.take(2).is_empty());
 }
 
+/// What is made of the records is passed on between turns, so that a crowd is met
+/// in no more memory than one neighbour.
+#[test]
+fn a_turn_tells_16_kib_and_nobody_is_kept_waiting_by_who_writes_much() {
+    let (a, b, c) = (open(13, 1), open(13, 2), open(13, 3));
+    let (mut now, mut heard) = (0, Heard::default());
+    b.greet(now);
+    settle(&[(1, &a), (2, &b), (3, &c)], &mut now, &mut heard);
+    heard.take(2);
+    let long: Vec<String> = (0..1000).map(|n| format!("{n:0>200}")).collect();
+    post(&a, &long.iter().map(String::as_str).collect::<Vec<_>>());
+    post(&c, &["short"]);
+    let (mut told, mut turns, mut short_at) = (Vec::new(), 0, None);
+    while told.len() < long.len() {
+        now += 1_000_000;
+        a.turn(now, &mut |_| {});
+        c.turn(now, &mut |_| {});
+        let next = b.turn(now, &mut |event| heard.note(2, event));
+        let lines = heard.take(2);
+        turns += 1;
+        let bytes: usize = lines.iter().map(String::len).sum();
+        assert!(bytes <= (17 << 10), "{bytes} in one turn");
+        for line in lines {
+            match line.strip_prefix("1: ") {
+                Some(record) => told.push(record.to_owned()),
+                None => short_at = Some(turns).filter(|_| line == "3: short"),
+            }
+        }
+        let is_over = told.len() == long.len();
+        assert!(
+            is_over || next == Some(now),
+            "there is more to be told at once"
+        );
+        assert!(turns < 100, "{} of 1000 told", told.len());
+    }
+    assert_eq!(told, long);
+    assert!(short_at.is_some_and(|turn| turn <= 3), "{short_at:?}");
+    assert!(turns > 10, "{turns} turns");
+}
+
 #[test]
 fn a_caller_who_shows_nothing_costs_an_entry_for_half_a_minute() {
     let (a, mut heard) = (open(9, 1), Heard::default());

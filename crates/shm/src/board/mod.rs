@@ -48,10 +48,13 @@ const OF_LIFE: u64 = 1 << 63;
 /// Events taken per look, and looks per turn.
 const PER_LOOK: usize = 64;
 const LOOKS_PER_TURN: usize = 32;
-/// Records told per turn, of all neighbours together: what is made of them is
-/// passed on before more is read, so that meeting many takes no more memory than
-/// meeting one. The rest follows with the next turn.
-const RECORDS_PER_TURN: usize = 64;
+/// Bytes of records told per turn, of all neighbours together, over by one record
+/// at most: what is made of them is passed on before more is read, so that
+/// meeting many takes no more memory than meeting one. The rest follows with the
+/// next turn.
+const BYTES_PER_TURN: usize = 16 << 10;
+/// What a record counts for at least.
+const RECORD_BYTES_MIN: usize = 64;
 /// Records told of a neighbour that is gone.
 const LAST_RECORDS_MAX: usize = 16_384;
 /// Pause between two wakes of the neighbours: at least, and for each of them, so
@@ -154,7 +157,7 @@ struct State {
     rang_at: u64,
     /// Some neighbour's board has more than one turn tells.
     more: bool,
-    /// How many records this turn may still tell, and whose were last.
+    /// How many bytes this turn may still tell, and whose were last.
     left: usize,
     last: Name,
     /// When to try again to hand over our board.
@@ -358,7 +361,7 @@ impl Board {
     /// [`Board::has_news`] still says so, there is more.
     pub fn catch_up(&self, peer: Name, events: &mut dyn FnMut(BoardEvent<'_>)) {
         let mut state = self.state.lock();
-        state.left = RECORDS_PER_TURN;
+        state.left = BYTES_PER_TURN;
         self.read(&mut state, peer, events);
     }
 
@@ -367,7 +370,7 @@ impl Board {
     /// the time it returned.
     pub fn turn(&self, now: u64, events: &mut dyn FnMut(BoardEvent<'_>)) -> Option<u64> {
         let mut state = self.state.lock();
-        state.left = RECORDS_PER_TURN;
+        state.left = BYTES_PER_TURN;
         if std::mem::take(&mut state.more) {
             for peer in state.in_turns() {
                 if state.left == 0 {
@@ -670,11 +673,13 @@ impl Board {
                 return;
             }
             match neighbour.log.next(record) {
-                Ok(Some(record)) => events(BoardEvent::Posted { peer, record }),
+                Ok(Some(record)) => {
+                    *left = left.saturating_sub(record.len().max(RECORD_BYTES_MIN));
+                    events(BoardEvent::Posted { peer, record });
+                }
                 Ok(None) => return,
                 Err(reason) => return self.lose(state, peer, reason, events),
             }
-            *left -= 1;
         }
     }
 
