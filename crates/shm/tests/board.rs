@@ -278,6 +278,40 @@ fn a_turn_tells_16_kib_and_nobody_is_kept_waiting_by_who_writes_much() {
     assert!(turns > 10, "{turns} turns");
 }
 
+/// It was told from the start and then once more, with nothing in it: all that it
+/// had posted was taken for gone.
+#[test]
+fn who_is_read_again_is_told_of_once_and_whole_whoever_asks_first() {
+    let (a, b, mut now, mut heard) = (open(14, 1), open(14, 2), 0, Heard::default());
+    post(&a, &["alpha", "beta"]);
+    b.greet(now);
+    settle(&[(1, &a), (2, &b)], &mut now, &mut heard);
+    heard.take(2);
+    let whole = ["1 anew", "1: alpha", "1: beta", "1 told"];
+    b.read_again(name(1));
+    assert!(b.has_news(name(1)));
+    b.catch_up(name(1), &mut |event| heard.note(2, event));
+    settle(&[(1, &a), (2, &b)], &mut now, &mut heard);
+    assert_eq!(heard.take(2), whole);
+    b.read_again(name(1));
+    b.read_again(name(1));
+    settle(&[(1, &a), (2, &b)], &mut now, &mut heard);
+    assert_eq!(heard.take(2), whole);
+    // A long one is on its way to be told when it is asked for again.
+    let long: Vec<String> = (0..300).map(|n| format!("{n:0>200}")).collect();
+    post(&a, &long.iter().map(String::as_str).collect::<Vec<_>>());
+    settle(&[(1, &a), (2, &b)], &mut now, &mut heard);
+    assert_eq!(heard.take(2).len(), long.len());
+    b.read_again(name(1));
+    b.catch_up(name(1), &mut |event| heard.note(2, event));
+    b.read_again(name(1));
+    settle(&[(1, &a), (2, &b)], &mut now, &mut heard);
+    let lines = heard.take(2);
+    assert_eq!(lines.len(), long.len() + whole.len());
+    assert_eq!(lines.first().map(String::as_str), Some("1 anew"));
+    assert_eq!(lines.last().map(String::as_str), Some("1 told"));
+}
+
 #[test]
 fn a_caller_who_shows_nothing_costs_an_entry_for_half_a_minute() {
     let (a, mut heard) = (open(9, 1), Heard::default());

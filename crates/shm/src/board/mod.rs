@@ -343,8 +343,8 @@ impl Board {
     pub fn read_again(&self, peer: Name) {
         let mut state = self.state.lock();
         if let Some(neighbour) = state.neighbours.get_mut(&peer) {
-            neighbour.log.rewind();
-            neighbour.again = true;
+            // Who is being told of is told of whole.
+            neighbour.again |= neighbour.told_at.is_none();
             state.more = true;
         }
     }
@@ -354,7 +354,7 @@ impl Board {
     pub fn has_news(&self, peer: Name) -> bool {
         let state = self.state.lock();
         let neighbour = state.neighbours.get(&peer);
-        neighbour.is_some_and(|neighbour| neighbour.log.end() != neighbour.log.at())
+        neighbour.is_some_and(|n| n.again || n.log.end() != n.log.at())
     }
 
     /// Tells what is new on one neighbour's board, woken or not; if
@@ -362,7 +362,7 @@ impl Board {
     pub fn catch_up(&self, peer: Name, events: &mut dyn FnMut(BoardEvent<'_>)) {
         let mut state = self.state.lock();
         state.left = BYTES_PER_TURN;
-        self.read(&mut state, peer, events);
+        self.read_on(&mut state, peer, events);
     }
 
     /// Accepts, reads what is new, wakes neighbours when it is due, and notes
@@ -377,11 +377,7 @@ impl Board {
                     state.more = true;
                     break;
                 }
-                let neighbour = state.neighbours.get_mut(&peer);
-                match neighbour.is_some_and(|n| std::mem::take(&mut n.again)) {
-                    true => self.read_anew(&mut state, peer, events),
-                    false => self.read(&mut state, peer, events),
-                }
+                self.read_on(&mut state, peer, events);
             }
         }
         for _ in 0..LOOKS_PER_TURN {
@@ -638,8 +634,18 @@ impl Board {
         self.read(state, peer, events);
     }
 
+    fn read_on(&self, state: &mut State, peer: Name, events: &mut dyn FnMut(BoardEvent<'_>)) {
+        let neighbour = state.neighbours.get_mut(&peer);
+        match neighbour.is_some_and(|n| std::mem::take(&mut n.again)) {
+            true => self.read_anew(state, peer, events),
+            false => self.read(state, peer, events),
+        }
+    }
+
     fn read_anew(&self, state: &mut State, peer: Name, events: &mut dyn FnMut(BoardEvent<'_>)) {
         if let Some(neighbour) = state.neighbours.get_mut(&peer) {
+            // With the event, or what is told of in between is not in its list.
+            neighbour.log.rewind();
             events(BoardEvent::Anew { peer });
             neighbour.told_at = Some(neighbour.log.end());
             self.read(state, peer, events);
