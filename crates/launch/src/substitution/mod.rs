@@ -1,7 +1,7 @@
 //! `$(name argument …)` in texts.
 //!
 //! [`Template`] is a text taken apart (the grammar of ROS 2's
-//! `launch/frontend/grammar.lark`); [`evaluate`] is what each substitution gives.
+//! `launch/frontend/grammar.lark`); `evaluate` is what each substitution gives.
 //! `$(eval …)` is Python in ROS 2; here it is the part of it that launch files use,
 //! [`expression`].
 
