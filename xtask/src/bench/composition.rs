@@ -297,6 +297,8 @@ impl Process {
             "ROS_LOCALHOST_ONLY",
             "ROS_STATIC_PEERS",
             "RUST_LOG",
+            // Of `cargo xtask`: there lies the library of the dev build, which is not theirs.
+            "LD_LIBRARY_PATH",
         ] {
             command.env_remove(variable);
         }

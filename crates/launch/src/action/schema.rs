@@ -17,6 +17,8 @@ pub struct Form {
     pub required: &'static [&'static str],
     /// Attributes that may be there, beside `if` and `unless` of actions.
     pub optional: &'static [&'static str],
+    /// Attributes that may be there, which other elements share.
+    pub shared: &'static [&'static str],
     /// Elements in it, beside actions.
     pub parts: &'static [&'static str],
     /// Whether actions may lie in it.
@@ -41,6 +43,7 @@ const fn with_parts(
         name,
         required,
         optional,
+        shared: &[],
         parts,
         holds_actions: false,
     }
@@ -56,8 +59,17 @@ const fn block(
         name,
         required,
         optional,
+        shared: &[],
         parts,
         holds_actions: true,
+    }
+}
+
+impl Form {
+    /// The same, with the attributes that other elements have as well.
+    const fn sharing(mut self, shared: &'static [&'static str]) -> Self {
+        self.shared = shared;
+        self
     }
 }
 
@@ -65,13 +77,13 @@ const fn block(
 pub const ACTIONS: &[Form] = &[
     action("append_env", &["name", "value"], &["prepend", "separator"]),
     with_parts("arg", &["name"], &["default", "description"], &["choice"]),
-    with_parts("executable", &["cmd"], PROCESS, &["env", "on_exit"]),
+    with_parts("executable", &["cmd"], &["name"], &["env", "on_exit"]).sharing(PROCESS),
     block("for", &["len", "name"], &[], &[]),
     block("for_each", &["values"], &[], &[]),
     block("group", &[], &["scoped", "forwarding"], &["keep"]),
     with_parts("include", &["file"], &[], &["arg", "let"]),
     action("let", &["name", "value"], &[]),
-    with_parts("lifecycle_node", &["exec", "name"], LIFECYCLE, NODE_PARTS),
+    with_parts("lifecycle_node", &["exec", "name"], MANAGED, NODE_PARTS).sharing(PROCESS),
     with_parts(
         "load_composable_node",
         &["target"],
@@ -83,8 +95,8 @@ pub const ACTIONS: &[Form] = &[
     action("log_error", &["message"], &[]),
     action("log_info", &["message"], &[]),
     action("log_warning", &["message"], &[]),
-    with_parts("node", &["exec"], NODE, NODE_PARTS),
-    with_parts("node_container", &["exec", "name"], NODE, CONTAINER_PARTS),
+    with_parts("node", &["exec"], NODE, NODE_PARTS).sharing(PROCESS),
+    with_parts("node_container", &["exec", "name"], NODE, CONTAINER_PARTS).sharing(PROCESS),
     action("push-ros-namespace", &["namespace"], &[]),
     action("push_ros_namespace", &["namespace"], &[]),
     with_parts("reset", &[], &[], &["keep"]),
@@ -101,10 +113,9 @@ pub const ACTIONS: &[Form] = &[
     action("unset_env", &["name"], &[]),
 ];
 
-/// What `executable` takes, and `node` too.
+/// What `executable`, `node` and its kin take: everything about a process.
 const PROCESS: &[&str] = &[
     "cwd",
-    "name",
     "on_exit",
     "launch-prefix",
     "output",
@@ -117,28 +128,19 @@ const PROCESS: &[&str] = &[
     "emulate_tty",
 ];
 
+/// What makes a process a node.
 const NODE: &[&str] = &[
+    "name",
     "pkg",
     "namespace",
     "args",
     "ros_args",
     "exec_name",
     "node-name",
-    "cwd",
-    "name",
-    "on_exit",
-    "launch-prefix",
-    "output",
-    "respawn",
-    "respawn_delay",
-    "respawn_max_retries",
-    "sigterm_timeout",
-    "sigkill_timeout",
-    "shell",
-    "emulate_tty",
 ];
 
-const LIFECYCLE: &[&str] = &[
+/// What makes a node a managed one, which must have a name.
+const MANAGED: &[&str] = &[
     "pkg",
     "namespace",
     "args",
@@ -146,17 +148,6 @@ const LIFECYCLE: &[&str] = &[
     "exec_name",
     "autostart",
     "depends_on",
-    "cwd",
-    "on_exit",
-    "launch-prefix",
-    "output",
-    "respawn",
-    "respawn_delay",
-    "respawn_max_retries",
-    "sigterm_timeout",
-    "sigkill_timeout",
-    "shell",
-    "emulate_tty",
 ];
 
 const NODE_PARTS: &[&str] = &["param", "remap", "env", "on_exit"];
@@ -199,7 +190,8 @@ pub fn check(root: &Element, faults: &mut Faults) {
 fn check_element(element: &Element, form: &Form, is_action: bool, faults: &mut Faults) {
     let name = form.name;
     let conditions: &[&str] = if is_action { &["if", "unless"] } else { &[] };
-    let known = form.required.iter().chain(form.optional).chain(conditions);
+    let known = form.required.iter().chain(form.optional);
+    let known = known.chain(form.shared).chain(conditions);
     for attribute in &element.attributes {
         let wanted = attribute.name.as_str();
         if !known.clone().any(|one| *one == wanted) {
