@@ -24,6 +24,10 @@ pub struct Peers {
 /// The PyPI release that is tested against.
 const PYTHON_CYCLONE: &str = "cyclonedds==11.0.1";
 
+/// What the action programs include beside their own source.
+const CYCLONE_ACTION: [&str; 3] = ["action_peer.h", "node_peer.h", "cyclone/node.h"];
+const FASTDDS_ACTION: [&str; 3] = ["action_peer.h", "node_peer.h", "fastdds/node.hpp"];
+
 /// Runs the task; fails when a peer is missing.
 pub fn run(arguments: &[String]) -> Result<()> {
     let peers = prepare()?;
@@ -61,8 +65,22 @@ pub fn prepare() -> Result<Peers> {
         ("fastdds-peer", work.build_fastdds()),
         ("cyclone-shapes", work.build_cyclone_shapes()),
         ("fastdds-shapes", work.build_fastdds_shapes()),
-        ("cyclone-service", work.build_cyclone_service()),
-        ("fastdds-service", work.build_fastdds_service()),
+        (
+            "cyclone-service",
+            work.build_cyclone_node("service", "add_two_ints_headed", &["service_peer.h"]),
+        ),
+        (
+            "fastdds-service",
+            work.build_fastdds_node("service", "add_two_ints", &["service_peer.h"]),
+        ),
+        (
+            "cyclone-action",
+            work.build_cyclone_node("action", "actions", &CYCLONE_ACTION),
+        ),
+        (
+            "fastdds-action",
+            work.build_fastdds_node("action", "actions", &FASTDDS_ACTION),
+        ),
         ("python-peer", work.build_python()),
     ];
     Ok(Peers {
@@ -241,50 +259,55 @@ impl Workplace {
         Ok(program)
     }
 
-    fn build_cyclone_service(&self) -> Result<PathBuf> {
-        let program = self.programs.join("cyclone-service");
-        let idl = "add_two_ints_headed.idl";
-        let sources = ["cyclone/service.c", "service_peer.h", "peer.h", idl];
-        if self.is_fresh(&program, &sources) {
+    /// `cyclone/NAME.c` with the types of `IDL.idl`, where requests and replies
+    /// begin with their numbers if HEADED is defined.
+    fn build_cyclone_node(&self, name: &str, idl: &str, headers: &[&str]) -> Result<PathBuf> {
+        let program = self.programs.join(format!("cyclone-{name}"));
+        let (source, types) = (format!("cyclone/{name}.c"), format!("{idl}.idl"));
+        if self.is_fresh(
+            &program,
+            &[&[&*source, &*types, "peer.h"], headers].concat(),
+        ) {
             return Ok(program);
         }
         need_cyclone()?;
-        let generated = self.empty_folder("cyclone-service")?;
+        let generated = self.empty_folder(&format!("cyclone-{name}"))?;
         let mut idlc = Command::new("idlc");
         // Its type is the service's only with the numbers before it: not told.
-        idlc.args(["-t", "-o"])
+        idlc.args(["-t", "-DHEADED", "-o"])
             .arg(&generated)
-            .arg(self.sources.join(idl));
+            .arg(self.sources.join(types));
         run_quietly(&mut idlc)?;
         let mut cc = compiler("cc", "gnu11", &program);
         cc.arg("-I")
             .arg(&generated)
-            .arg(self.sources.join("cyclone/service.c"))
-            .arg(generated.join("add_two_ints_headed.c"));
+            .arg(self.sources.join(source))
+            .arg(generated.join(format!("{idl}.c")));
         run_quietly(cc.args(["-lddsc", "-lpthread"]))?;
         Ok(program)
     }
 
-    fn build_fastdds_service(&self) -> Result<PathBuf> {
-        let program = self.programs.join("fastdds-service");
-        let idl = "add_two_ints.idl";
-        let sources = ["fastdds/service.cpp", "service_peer.h", "peer.h", idl];
-        if self.is_fresh(&program, &sources) {
+    /// `fastdds/NAME.cpp` with the types of `IDL.idl`.
+    fn build_fastdds_node(&self, name: &str, idl: &str, headers: &[&str]) -> Result<PathBuf> {
+        let program = self.programs.join(format!("fastdds-{name}"));
+        let (source, types) = (format!("fastdds/{name}.cpp"), format!("{idl}.idl"));
+        if self.is_fresh(
+            &program,
+            &[&[&*source, &*types, "peer.h"], headers].concat(),
+        ) {
             return Ok(program);
         }
         need_fastdds()?;
-        let generated = self.empty_folder("fastdds-service")?;
-        fs::copy(self.sources.join(idl), generated.join(idl))?;
+        let generated = self.empty_folder(&format!("fastdds-{name}"))?;
+        fs::copy(self.sources.join(&types), generated.join(&types))?;
         let mut generator = Command::new("fastddsgen");
         generator.args(["-replace", "-d"]);
-        generator.arg(&generated).arg(generated.join(idl));
+        generator.arg(&generated).arg(generated.join(&types));
         run_quietly(generator.current_dir(&generated))?;
         let mut cxx = compiler("g++", "c++17", &program);
-        cxx.arg("-I")
-            .arg(&generated)
-            .arg(self.sources.join("fastdds/service.cpp"));
-        let parts = ["add_two_ints", "add_two_intsPubSubTypes"];
-        cxx.args(parts.map(|name| generated.join(format!("{name}.cxx"))));
+        cxx.arg("-I").arg(&generated).arg(self.sources.join(source));
+        let parts = [format!("{idl}.cxx"), format!("{idl}PubSubTypes.cxx")];
+        cxx.args(parts.map(|name| generated.join(name)));
         run_quietly(cxx.args(["-lfastrtps", "-lfastcdr", "-lpthread"]))?;
         Ok(program)
     }

@@ -8,6 +8,7 @@
 #[path = "../../../../interop/peer.rs"]
 mod peer;
 
+mod actions;
 mod announce;
 mod content_filter;
 mod departure;
@@ -125,6 +126,27 @@ fn our_answer_waits_for_their_reader() {
         "our_answer_waits_for_their_reader",
         services::our_answer_waits_for_their_reader,
     );
+}
+
+macro_rules! of_both {
+    ($($file:ident: $($story:ident),+;)+) => {
+        $($(
+            #[test]
+            fn $story() {
+                for stack in [Stack::Cyclone, Stack::FastDds] {
+                    play(stack, stringify!($story), $file::$story);
+                }
+            }
+        )+)+
+    };
+}
+
+of_both! {
+    actions:
+        their_goals_are_worked_on_by_our_server,
+        their_goals_are_cancelled_at_our_server,
+        our_goals_are_worked_on_by_their_server,
+        our_goals_are_cancelled_at_their_server;
 }
 
 #[test]

@@ -86,13 +86,18 @@ impl Stage {
 
     /// Starts a peer that serves or calls.
     pub fn service_peer(&self, options: &str) -> Peer {
-        let name = match self.stack {
-            Stack::FastDds => "fastdds-service",
-            Stack::Cyclone | Stack::Python => "cyclone-service",
+        self.node_peer("service", options)
+    }
+
+    /// Starts a program of the stack that serves or calls: `service`, `action`.
+    pub fn node_peer(&self, kind: &str, options: &str) -> Peer {
+        let stack = match self.stack {
+            Stack::FastDds => "fastdds",
+            Stack::Cyclone | Stack::Python => "cyclone",
         };
         let domain = self.domain;
         Peer::start(
-            &self.program.with_file_name(name),
+            &self.program.with_file_name(format!("{stack}-{kind}")),
             &format!("{options} --domain {domain} --timeout 120"),
         )
     }
