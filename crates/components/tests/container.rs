@@ -3,7 +3,10 @@
 
 mod support;
 
+use pteros::interfaces::rcl_interfaces::msg::Parameter;
+use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::log::Severity;
+use pteros::parameter::ParameterValue;
 use pteros_component::ContainerOptions;
 use std::time::Duration;
 use support::{BAD, BOX, Running, request};
@@ -39,6 +42,38 @@ fn components_are_loaded_listed_and_unloaded_by_service() {
     assert_eq!(container.list(), both[1..]);
     let again = container.load(BOX, "Talker");
     assert_eq!(again.unique_id, 3, "numbers are not used again");
+}
+
+#[test]
+fn a_component_without_intra_process_communication_shares_no_values() {
+    let container = Running::plain();
+    for shares in [true, false] {
+        let mut wanted = request(BOX, "Talker");
+        wanted.extra_arguments = vec![Parameter {
+            name: "use_intra_process_comms".into(),
+            value: ParameterValue::from(shares).into_message(),
+        }];
+        wanted.parameters = vec![Parameter {
+            name: "rate".into(),
+            value: ParameterValue::from(50.0).into_message(),
+        }];
+        let loaded = container.ask(&wanted);
+        assert!(loaded.success, "{loaded:?}");
+        let node = container.context.node("ears").unwrap();
+        let ear = || node.create_polled_subscription::<Text>("chatter", 10);
+        let (left, right) = (ear().unwrap(), ear().unwrap());
+        let first = left.take_timeout(support::PATIENCE).unwrap();
+        // The other may have come a moment later, and missed that.
+        let same = std::iter::from_fn(|| right.take_timeout(support::PATIENCE))
+            .find(|sample| sample.info().sequence >= first.info().sequence);
+        let mut both = (first, same.unwrap());
+        while both.0.info().sequence < both.1.info().sequence {
+            both.0 = left.take_timeout(support::PATIENCE).unwrap();
+        }
+        assert_eq!(*both.0, *both.1);
+        assert_eq!(std::ptr::eq(&*both.0, &*both.1), shares);
+        assert!(container.unload(loaded.unique_id).success);
+    }
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Nodes: named parts of a robot's software with publishers, subscriptions
 //! and timers.
 
+mod options;
+
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Weak};
@@ -31,7 +33,7 @@ use crate::error::{CreateError, NodeError};
 use crate::event::EventTask;
 use crate::executor::{Home, SingleThreadedExecutor};
 use crate::logger::LoggerServices;
-use crate::parameter::{NodeParameterOptions, ParameterFile, ParameterServices, ParameterStore};
+use crate::parameter::{ParameterFile, ParameterServices, ParameterStore};
 use crate::payload_memory::PayloadMemory;
 use crate::publisher::{Publisher, PublisherOptions, RawPublisher};
 use crate::qos::QosProfile;
@@ -46,88 +48,7 @@ use crate::timer::{Timer, TimerCore, TimerOptions};
 use crate::type_description::{Described, TypeDescriptionService, TypesInUse};
 use crate::unique_name::{Rival, refuse_twin};
 
-/// How a node is set up. By default it has no name yet, is in the root namespace
-/// and hears what the command line says.
-#[derive(Clone, Debug)]
-pub struct NodeOptions {
-    name: String,
-    namespace: String,
-    arguments: Arguments,
-    use_global_arguments: bool,
-    tasks_max: usize,
-    unique_within: Option<Duration>,
-    pub(crate) parameters: NodeParameterOptions,
-    pub(crate) logger_services: bool,
-    pub(crate) type_description_service: bool,
-}
-
-/// Spawned futures of one node, unless told otherwise: far more than a node
-/// waits for at once, and few enough that one that leaks them hears of it.
-const TASKS_MAX: usize = 1_000;
-
-impl NodeOptions {
-    /// A node of that name in the root namespace.
-    pub fn new(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            namespace: "/".into(),
-            arguments: Arguments::default(),
-            use_global_arguments: true,
-            tasks_max: TASKS_MAX,
-            unique_within: None,
-            parameters: NodeParameterOptions::default(),
-            logger_services: false,
-            type_description_service: false,
-        }
-    }
-
-    /// Calls the node so. A component says so of its own node; a remap of
-    /// `__node` overrides it.
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
-        self
-    }
-
-    /// Puts the node into a namespace, `/robot1`.
-    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
-        self.namespace = namespace.into();
-        self
-    }
-
-    /// Arguments of this node alone; they go before the process's.
-    pub fn arguments(mut self, arguments: Arguments) -> Self {
-        self.arguments = arguments;
-        self
-    }
-
-    /// Whether the process's `--ros-args` apply to the node. On by default.
-    pub fn use_global_arguments(mut self, yes: bool) -> Self {
-        self.use_global_arguments = yes;
-        self
-    }
-
-    /// Refuses the name if another node of the graph has it. `span` is how long to
-    /// look for one before the node is made, and once more after, in case two came
-    /// at the same time: some 200 ms on one host, more on a slow network. Making
-    /// the node blocks for both. Without it a second node of a name is warned of,
-    /// at both ends, and works.
-    pub fn unique_name(mut self, span: Duration) -> Self {
-        self.unique_within = Some(span);
-        self
-    }
-
-    /// How many futures of [`Node::spawn`] may be there at once; 1000 by default.
-    pub fn tasks_max(mut self, count: usize) -> Self {
-        self.tasks_max = count;
-        self
-    }
-}
-
-impl Default for NodeOptions {
-    fn default() -> Self {
-        Self::new(String::new())
-    }
-}
+pub use options::NodeOptions;
 
 /// A node. Cheap to clone; it leaves the graph when the last clone and the
 /// last of its publishers, subscriptions and timers is gone.
@@ -156,6 +77,8 @@ pub(crate) struct NodeCore {
     arguments: Arguments,
     use_global_arguments: bool,
     pub(crate) key: NodeKey,
+    /// Its endpoints neither share values nor take any.
+    pub(crate) as_bytes: bool,
     pub(crate) parameters: Arc<ParameterStore>,
     /// What its parameters say of the thread that spins it.
     pub(crate) thread: Option<Box<ThreadSettings>>,
@@ -306,6 +229,7 @@ impl NodeCore {
         ty.note_in(&self.context().inner.types);
         let mut spec = spec(&topic, ty, &options.qos, |qos| qos.to_endpoint())?;
         spec.group = options.group;
+        spec.as_bytes = self.as_bytes;
         let runtime = self.core();
         let own_name = || {
             let domain_id = runtime.options().domain_id;
@@ -404,6 +328,7 @@ impl Node {
                 arguments: options.arguments,
                 use_global_arguments: options.use_global_arguments,
                 key,
+                as_bytes: !options.use_intra_process_comms,
                 parameters: store,
                 thread,
                 own_group: GroupCore::new(CallbackGroupKind::MutuallyExclusive, key),
@@ -677,6 +602,7 @@ impl Node {
         ty.note_in(&self.context().inner.types);
         let mut spec = spec(&topic, ty, &qos, |qos| qos.to_reader())?;
         spec.content_filter = options.content_filter;
+        spec.as_bytes = self.core.as_bytes;
         spec.subscription_group = options.group.as_ref().map(|group| group.group.clone());
         let endpoint = runtime
             .create_reader(spec, wants, options.ignore_local_publications)
@@ -889,6 +815,7 @@ pub(crate) fn spec(
         group: None,
         subscription_group: None,
         store: None,
+        as_bytes: false,
         message_type: ty.message_type,
         content_filter: None,
     })

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod as_bytes;
 mod aside;
 mod backlog;
 mod changeable;

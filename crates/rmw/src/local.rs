@@ -240,7 +240,8 @@ impl Core {
         }
     }
 
-    /// Hands a message to every reader of this context.
+    /// Hands a message to every reader of this context. Whether some of them got
+    /// bytes.
     pub(crate) fn deliver_locally(
         &self,
         now: Instant,
@@ -248,13 +249,13 @@ impl Core {
         state: &mut WriterState,
         message: &mut dyn Outgoing,
         (meta, keyed, mark): (SampleMeta, Option<&Keyed>, Option<&Mark>),
-    ) {
+    ) -> bool {
         let routes = &state.local;
         let left_out = routes.len() > 1 && fault!("local-reader-left-out");
         let (related, only_for) = (message.related(), message.only_for());
         let is_addressed =
             |route: &&LocalRoute| only_for.is_none_or(|only| only == route.reader.data.guid);
-        let mut delivered = 0;
+        let (mut delivered, mut is_serialized) = (0, false);
         for route in routes
             .iter()
             .filter(is_addressed)
@@ -262,6 +263,7 @@ impl Core {
         {
             let passes = route.reader.wants(message);
             let body = body_for(route.reader.wants, message);
+            is_serialized |= matches!(body, Body::Serialized(_));
             let mut item = writer.item(now, body, meta, keyed);
             item.mark = mark.copied().map(Box::new);
             item.kin = Kin::new(None, related);
@@ -273,6 +275,7 @@ impl Core {
             }
         }
         state.delivered_locally += delivered;
+        is_serialized
     }
 
     /// Tells every reader of this context that a coherent set ends here.

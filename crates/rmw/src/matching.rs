@@ -58,6 +58,9 @@ pub struct EndpointSpec {
     /// Name of the store, where a publisher is transient or persistent. `None`:
     /// named for domain and topic.
     pub store: Option<String>,
+    /// A writer of this kind shares no values within its process, a reader takes
+    /// none: messages are serialized once for all that read them so.
+    pub as_bytes: bool,
     /// What messages are made of, for content filters.
     pub message_type: MessageType,
     /// What a subscription wants of its topic; `None` is all.
@@ -87,7 +90,7 @@ impl Core {
         if group.as_ref().is_some_and(|group| group.is_open()) {
             return Err(GroupError::SetOpen.into());
         }
-        let store = spec.store.clone();
+        let (store, as_bytes) = (spec.store.clone(), spec.as_bytes);
         let mut data = self.endpoint_data(guid, spec);
         if let Some(group) = &group {
             data.group = Some(group.guid());
@@ -132,6 +135,7 @@ impl Core {
         );
         writer.place = place;
         writer.has_own_rank = has_own_rank;
+        writer.as_bytes = as_bytes;
         writer.ty = FilterableType::new(message_type, self.options.limits.filter_depth);
         let writer = Arc::new(writer);
         if let Some(group) = &writer.group {
@@ -195,6 +199,7 @@ impl Core {
         wants: Wants,
         ignore_local: bool,
     ) -> Result<Arc<ReaderEndpoint>, EndpointError> {
+        let wants = if spec.as_bytes { Wants::Bytes } else { wants };
         let guid = self.new_guid(spec.keying.reader_kind())?;
         let (keying, lifecycle) = (spec.keying.clone(), spec.lifecycle);
         let local_filter =

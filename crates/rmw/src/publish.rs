@@ -13,6 +13,7 @@ use pteros_rtps::qos::{History, Liveliness};
 use pteros_rtps::time::{Duration, Instant, Timestamp};
 use pteros_rtps::writer::NewChange;
 
+use crate::as_bytes::AsBytes;
 use crate::core::Core;
 use crate::deadline::Machine;
 use crate::error::PublishError;
@@ -98,6 +99,19 @@ impl Core {
         if self.is_closed() {
             return Err(PublishError::ShutDown);
         }
+        match writer.as_bytes {
+            true => self.publish_as_it_is(writer, &mut AsBytes(message), source, patience),
+            false => self.publish_as_it_is(writer, message, source, patience),
+        }
+    }
+
+    fn publish_as_it_is(
+        &self,
+        writer: &WriterEndpoint,
+        message: &mut dyn Outgoing,
+        source: Timestamp,
+        patience: Duration,
+    ) -> Result<i64, PublishError> {
         let keyed = match writer.is_keyed {
             true => Some(writer.register(message)?),
             false => None,
@@ -146,7 +160,9 @@ impl Core {
             false => Instant::ZERO,
         };
         let about = (meta, keyed, mark.as_deref());
-        self.deliver_locally(now, writer, &mut state, message, about);
+        if self.deliver_locally(now, writer, &mut state, message, about) {
+            writer.note_serialized();
+        }
         state.machine.skip(now);
         state.note_written(now, message.kind(), keyed);
         end_turn(self, now, writer, turn);
@@ -250,14 +266,20 @@ impl Core {
         let mark = mark(&mut turn, &mut state);
         let meta = meta(writer, &mut state, source);
         let about = (meta, keyed, mark.as_deref());
-        self.deliver_locally(now, writer, &mut state, message, about);
+        let is_made = self.deliver_locally(now, writer, &mut state, message, about);
+        if is_made {
+            writer.note_serialized();
+        }
         if self.put_aside(now, writer, &mut state, message, (meta.source, bytes)) {
             state.note_written(now, message.kind(), keyed);
             return meta.sequence;
         }
         let is_read =
             state.machine.is_read() || writer.store.is_some() || message.shared().is_none();
-        let payload = is_read.then(|| serialize(writer, message));
+        let payload = is_read.then(|| match is_made {
+            true => message.serialized(),
+            false => serialize(writer, message),
+        });
         let new = change(
             message,
             payload.as_ref(),

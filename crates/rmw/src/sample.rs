@@ -22,7 +22,8 @@ use crate::source_order::SourceOrder;
 /// How a sample came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Path {
-    /// Within this process, as a shared pointer.
+    /// Within this process: as a shared pointer, or as bytes where an end asks for
+    /// them.
     IntraProcess,
     /// Through shared memory of this host.
     SharedMemory,

@@ -126,6 +126,8 @@ pub struct WriterEndpoint {
     pub(crate) has_own_rank: bool,
     /// Its messages may wait for callbacks, see [`crate::aside`].
     pub(crate) may_put_aside: bool,
+    /// It shares no values within its process, see [`crate::as_bytes`].
+    pub(crate) as_bytes: bool,
     pub(crate) state: Mutex<WriterState>,
     remote: AtomicUsize,
     /// Those of them that are reached by shared memory.
@@ -187,6 +189,7 @@ impl WriterEndpoint {
             sample_bytes_max,
             is_keyed: key.is_some(),
             may_put_aside,
+            as_bytes: false,
             place: None,
             has_own_rank: false,
             state: Mutex::new(WriterState {

@@ -55,7 +55,8 @@ impl Understood {
         let options = NodeOptions::default()
             .arguments(arguments(request)?)
             .parameter_overrides(overrides)
-            .use_global_arguments(extra.forward_global_arguments);
+            .use_global_arguments(extra.forward_global_arguments)
+            .use_intra_process_comms(extra.use_intra_process_comms);
         Ok(Self {
             options,
             own_thread: extra.own_thread,
@@ -84,10 +85,21 @@ fn arguments(request: &LoadNode_Request) -> Result<Arguments, LoadError> {
 }
 
 /// Extra arguments: rclcpp's, and ours for threads.
-#[derive(Default)]
 struct Extra {
+    use_intra_process_comms: bool,
     forward_global_arguments: bool,
     own_thread: Option<ThreadSettings>,
+}
+
+impl Default for Extra {
+    fn default() -> Self {
+        Self {
+            // ROS 2's default is off: pointers there are an experiment.
+            use_intra_process_comms: true,
+            forward_global_arguments: false,
+            own_thread: None,
+        }
+    }
 }
 
 impl Extra {
@@ -98,14 +110,7 @@ impl Extra {
             _ => Err("must be a boolean; write true or false".to_string()),
         };
         match argument.name.as_str() {
-            "use_intra_process_comms" => {
-                if !boolean()? {
-                    tracing::debug!(
-                        "use_intra_process_comms is off: messages within the process go as \
-                         pointers all the same"
-                    );
-                }
-            }
+            "use_intra_process_comms" => self.use_intra_process_comms = boolean()?,
             "forward_global_arguments" => self.forward_global_arguments = boolean()?,
             "own_thread" => {
                 let own = boolean()?;

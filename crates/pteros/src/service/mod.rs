@@ -105,6 +105,8 @@ impl Node {
         requests.topic = dds_request_topic(&name, avoid);
         let mut replies = spec(&name, types.response, qos, |qos| qos.to_endpoint())?;
         replies.topic = dds_reply_topic(&name, avoid);
+        requests.as_bytes = self.core().as_bytes;
+        replies.as_bytes = self.core().as_bytes;
         Ok((name, ServiceSpec { requests, replies }))
     }
 }

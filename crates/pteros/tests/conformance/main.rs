@@ -1,12 +1,13 @@
 //! What holds for a publisher and a subscription holds whatever the path
-//! between them: each story is played within a process, over UDP, through shared
-//! memory, and in simulated time over a network that is perfect and several that are
+//! between them: each story is played within a process, where values are shared and
+//! where they are not, over UDP, through shared memory, and in simulated time over a network that is perfect and several that are
 //! not (`storms.rs` names the stories that those cannot play).
 #![allow(
     clippy::disallowed_methods,
     reason = "two ends that block are two threads"
 )]
 
+mod as_bytes;
 mod coherent;
 mod content_filter;
 mod dds_names;
@@ -41,6 +42,11 @@ macro_rules! on_every_path {
             #[test]
             fn within_a_process() {
                 $module::$story(&Stage::new(Way::Local));
+            }
+
+            #[test]
+            fn within_a_process_as_bytes() {
+                $module::$story(&Stage::as_bytes());
             }
 
             #[test]

@@ -14,7 +14,7 @@ use pteros::config::DiscoveryRange;
 use pteros::env::SystemEnv;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
-use pteros::{EndpointEvent, FlowController, Path, SharedMemoryOptions};
+use pteros::{EndpointEvent, FlowController, NodeOptions, Path, SharedMemoryOptions};
 use pteros_sim::{Companion, Link, Simulation, Work};
 
 /// For whatever should happen soon, on a machine that is busy.
@@ -56,6 +56,8 @@ impl Way {
 
 pub struct Stage {
     pub way: Way,
+    /// Within a process its nodes share values.
+    pub shares: bool,
     pub publishing: Node,
     pub subscribing: Node,
     /// Contexts of their own, so that nothing but the endpoints is shared.
@@ -67,6 +69,15 @@ pub struct Stage {
 
 impl Stage {
     pub fn new(way: Way) -> Self {
+        Self::open(way, true)
+    }
+
+    /// Within one context, by nodes that share no values.
+    pub fn as_bytes() -> Self {
+        Self::open(Way::Local, false)
+    }
+
+    fn open(way: Way, shares: bool) -> Self {
         static STAGES: AtomicU32 = AtomicU32::new(0);
         // Far fewer are open at a time.
         let domain = 1 + STAGES.fetch_add(1, Ordering::Relaxed) % 232;
@@ -101,10 +112,15 @@ impl Stage {
             Way::Local => a.clone(),
             _ => open(1),
         };
+        let node = |context: &Context, name: &str| {
+            let options = NodeOptions::new(name).use_intra_process_comms(shares);
+            context.node_with(options).unwrap()
+        };
         let stage = Self {
             way,
-            publishing: a.node("publishing").unwrap(),
-            subscribing: b.node("subscribing").unwrap(),
+            shares,
+            publishing: node(&a, "publishing"),
+            subscribing: node(&b, "subscribing"),
             contexts: vec![a, b],
             opened: Instant::now(),
             sim,

@@ -353,6 +353,7 @@ impl Stage {
             },
             subscription_group: None,
             store: None,
+            as_bytes: false,
             message_type: MessageType::Dynamic(ty.clone()),
             content_filter: options.filter.as_deref().map(filter_spec),
         };
