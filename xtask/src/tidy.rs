@@ -64,6 +64,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pteros-net", &[]),
     ("pteros-shm", &[]),
     ("pteros-store", &[]),
+    ("pteros-security", &[]),
     (
         "pteros-rmw",
         &[

@@ -216,7 +216,7 @@ impl Config {
             config.warn_of_other_middleware(&given);
         }
         if let Some(enable) = given("ROS_SECURITY_ENABLE") {
-            config.refuse_security(&enable, given("ROS_SECURITY_STRATEGY"))?;
+            refuse_security(&enable)?;
         }
         config.enclave_override = given("ROS_SECURITY_ENCLAVE_OVERRIDE").map(|g| g.value);
         if let Some(given) = given("PTEROS_INTERFACES") {
@@ -328,33 +328,6 @@ impl Config {
         self.warn(given, message.into());
     }
 
-    /// Nothing here encrypts yet. Whoever enforces security gets an error
-    /// rather than a false feeling.
-    fn refuse_security(
-        &mut self,
-        enable: &Given,
-        strategy: Option<Given>,
-    ) -> Result<(), ConfigError> {
-        if enable.value != "true" {
-            return Ok(());
-        }
-        if strategy.is_some_and(|s| s.value == "Enforce") {
-            return Err(enable.error(
-                "DDS Security is not available here, and ROS_SECURITY_STRATEGY=Enforce \
-                 forbids to go without",
-                "unset ROS_SECURITY_ENABLE, or set ROS_SECURITY_STRATEGY=Permissive to talk \
-                 unprotected",
-            ));
-        }
-        self.warn(
-            enable,
-            "DDS Security is not available here; everything is sent unprotected: unset it to \
-             silence this"
-                .into(),
-        );
-        Ok(())
-    }
-
     fn warn(&mut self, given: &Given, message: String) {
         self.warnings.push(ConfigWarning {
             variable: given.variable,
@@ -390,6 +363,19 @@ impl Given {
             reason: reason.into(),
             way_out: way_out.into(),
         }
+    }
+}
+
+/// Nothing here encrypts yet: whoever asks for security gets an error rather
+/// than messages that everybody can read, whatever the strategy.
+fn refuse_security(enable: &Given) -> Result<(), ConfigError> {
+    match enable.value.as_str() {
+        "false" => Ok(()),
+        "true" => Err(enable.error(
+            "nodes cannot be secured here yet, and would talk unprotected",
+            "unset it to do so knowingly",
+        )),
+        _ => Err(enable.error("neither true nor false", "unset it, or set it to false")),
     }
 }
 
@@ -737,18 +723,24 @@ mod tests {
     }
 
     #[test]
-    fn another_middleware_is_warned_of_and_enforced_security_refused() {
+    fn another_middleware_is_warned_of_and_security_refused() {
         for name in ["rmw_zenoh_cpp", "rmw_email"] {
             let config = config(&[("RMW_IMPLEMENTATION", name)]).unwrap();
             assert_eq!(config.warnings.len(), 1, "{name}");
         }
-        let permissive = config(&[("ROS_SECURITY_ENABLE", "true")]).unwrap();
-        assert_eq!(permissive.warnings.len(), 1);
-        let enforced = config(&[
-            ("ROS_SECURITY_ENABLE", "true"),
-            ("ROS_SECURITY_STRATEGY", "Enforce"),
-        ]);
-        assert_eq!(enforced.unwrap_err().variable, "ROS_SECURITY_ENABLE");
+        for strategy in ["Enforce", "Permissive", "Permisive"] {
+            let secured = config(&[
+                ("ROS_SECURITY_ENABLE", "true"),
+                ("ROS_SECURITY_STRATEGY", strategy),
+            ]);
+            let error = secured.unwrap_err();
+            assert_eq!(error.variable, "ROS_SECURITY_ENABLE");
+            assert!(error.to_string().contains("unprotected"), "{error}");
+        }
+        // rcl takes these for false, and talks unprotected.
+        for misspelt in ["True", "1", "yes"] {
+            assert!(config(&[("ROS_SECURITY_ENABLE", misspelt)]).is_err());
+        }
         let off = config(&[("ROS_SECURITY_ENABLE", "false")]).unwrap();
         assert_eq!(off.warnings, []);
     }

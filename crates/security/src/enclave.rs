@@ -1,0 +1,315 @@
+//! An enclave of a keystore: the files that one or more processes run with, in
+//! SROS 2's layout (`<keystore>/enclaves/<name>/`), loaded and checked at once.
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::certificate::{Certificate, RevocationList};
+use crate::date::UnixTime;
+use crate::fault::Fault;
+use crate::governance::Governance;
+use crate::identity::{Authority, Identity};
+use crate::key::PrivateKey;
+use crate::permissions::Permissions;
+use crate::permissions::access::Access;
+use crate::smime::SignedDocument;
+
+/// All that a participant needs to prove who it is and to judge others.
+#[derive(Debug)]
+pub struct Enclave {
+    /// Where it lies.
+    pub folder: PathBuf,
+    /// Who issues identities.
+    pub identity_authority: Authority,
+    /// Who signs governance and permissions.
+    pub permissions_authority: Certificate,
+    /// Its own certificate and key.
+    pub identity: Identity,
+    /// What is protected.
+    pub governance: Governance,
+    /// What it may do.
+    pub permissions: Permissions,
+    /// The signed permissions as they lie there, for peers.
+    pub permissions_file: Vec<u8>,
+    /// What is weak, though it works.
+    pub warnings: Vec<Fault>,
+}
+
+impl Enclave {
+    /// Loads an enclave; the faults are all that keep it from being used.
+    pub fn load(folder: &Path, now: UnixTime) -> Result<Self, Vec<Fault>> {
+        let mut loading = Loading {
+            folder,
+            faults: Vec::new(),
+            warnings: Vec::new(),
+        };
+        if !folder.is_dir() {
+            let fault = Fault::new(
+                shown(folder),
+                "enclave",
+                "",
+                "there is no such folder",
+                "name another one with ROS_SECURITY_ENCLAVE_OVERRIDE or --enclave, or make it \
+                 with `pteros security create_enclave`",
+            );
+            return Err(vec![fault]);
+        }
+        match loading.load(now) {
+            Some(enclave) if loading.faults.is_empty() => Ok(enclave),
+            _ => Err(loading.faults),
+        }
+    }
+
+    /// What its participants may do in a domain.
+    pub fn access(&self, domain: u32) -> Result<Access, Fault> {
+        let leaf = self.identity.chain.first();
+        let subject = leaf.map(Certificate::subject).ok_or_else(|| {
+            let file = shown(&self.folder);
+            Fault::new(file, "certificate", "", "there is none", "add a cert.pem")
+        })?;
+        Access::new(&self.governance, &self.permissions, subject, domain)
+    }
+}
+
+/// An enclave on its way: faults are gathered, so that all are told at once.
+struct Loading<'a> {
+    folder: &'a Path,
+    faults: Vec<Fault>,
+    warnings: Vec<Fault>,
+}
+
+impl Loading<'_> {
+    fn load(&mut self, now: UnixTime) -> Option<Enclave> {
+        let identity_ca = self.authority("identity_ca.cert.pem");
+        let permissions_ca = self.authority("permissions_ca.cert.pem");
+        let revoked = identity_ca.as_ref().and_then(|ca| self.revoked(ca));
+        let identity = self.identity();
+        if let (Some(identity_ca), Some(permissions_ca)) = (&identity_ca, &permissions_ca)
+            && identity_ca.key() == permissions_ca.key()
+        {
+            self.warn(
+                "permissions_ca.cert.pem",
+                "certificate",
+                "one CA for identities and permissions; whoever gets its key may do everything",
+                "make keystores with `pteros security create_keystore`, which makes two",
+            );
+        }
+        let governance = permissions_ca
+            .as_ref()
+            .and_then(|ca| self.signed("governance.p7s", ca, now))
+            .and_then(|(file, document, _)| self.keep(Governance::read(document.source(&file))));
+        let permissions = permissions_ca
+            .as_ref()
+            .and_then(|ca| self.signed("permissions.p7s", ca, now))
+            .and_then(|(file, document, bytes)| {
+                let read = self.keep(Permissions::read(document.source(&file)));
+                read.map(|permissions| (permissions, bytes))
+            });
+        let authority = Authority {
+            certificate: identity_ca?,
+            revoked,
+        };
+        let identity = identity?;
+        self.admit(&authority, &identity, now);
+        let (permissions, permissions_file) = permissions?;
+        self.admit_grant(&permissions, &identity, now);
+        Some(Enclave {
+            folder: self.folder.into(),
+            identity_authority: authority,
+            permissions_authority: permissions_ca?,
+            identity,
+            governance: governance?,
+            permissions,
+            permissions_file,
+            warnings: std::mem::take(&mut self.warnings),
+        })
+    }
+
+    fn authority(&mut self, name: &str) -> Option<Certificate> {
+        let (file, text) = self.file(name)?;
+        let certificates = self.keep(Certificate::from_pem(&file, &text))?;
+        if certificates.len() != 1 {
+            self.fault(
+                name,
+                "certificate",
+                "holds more than one",
+                "keep that of the CA",
+            );
+            return None;
+        }
+        certificates.into_iter().next()
+    }
+
+    fn revoked(&mut self, authority: &Certificate) -> Option<RevocationList> {
+        if !self.folder.join("crl.pem").exists() {
+            return None;
+        }
+        let (file, text) = self.file("crl.pem")?;
+        self.keep(RevocationList::from_pem(&file, &text, authority))
+    }
+
+    fn identity(&mut self) -> Option<Identity> {
+        let certificates = self
+            .file("cert.pem")
+            .and_then(|(file, text)| self.keep(Certificate::from_pem(&file, &text)));
+        let key = self
+            .file("key.pem")
+            .and_then(|(file, text)| self.keep(PrivateKey::from_pem(&file, &text)));
+        self.look_at_mode("key.pem");
+        let (chain, key) = (certificates?, key?);
+        let own = chain.first()?;
+        if *own.key() != key.public_key() {
+            self.fault(
+                "key.pem",
+                "private key",
+                "does not belong to the certificate in cert.pem",
+                "copy both files again, or make them anew with `pteros security create_enclave`",
+            );
+        }
+        Some(Identity { chain, key })
+    }
+
+    fn signed(
+        &mut self,
+        name: &str,
+        authority: &Certificate,
+        now: UnixTime,
+    ) -> Option<(String, SignedDocument, Vec<u8>)> {
+        let (file, bytes) = self.file(name)?;
+        let document = self.keep(SignedDocument::read(&file, &bytes, authority, now))?;
+        Some((file, document, bytes))
+    }
+
+    fn admit(&mut self, authority: &Authority, identity: &Identity, now: UnixTime) {
+        if let Err(refusal) = authority.admit(&identity.chain, now) {
+            self.fault(
+                "cert.pem",
+                "certificate",
+                refusal.to_string(),
+                "make a new one with `pteros security create_enclave`",
+            );
+            return;
+        }
+        let ends = identity.chain.iter().map(|one| one.validity().not_after);
+        if let Some(end) = ends.min()
+            && end < now.after_days(SOON_DAYS)
+        {
+            self.warn(
+                "cert.pem",
+                "certificate",
+                format!("expires soon, at {end}"),
+                "renew it with `pteros security create_enclave`",
+            );
+        }
+    }
+
+    fn admit_grant(&mut self, permissions: &Permissions, identity: &Identity, now: UnixTime) {
+        let Some(own) = identity.chain.first() else {
+            return;
+        };
+        let Some(grant) = permissions.grant(own.subject()) else {
+            self.fault(
+                "permissions.p7s",
+                "<subject_name>",
+                format!(
+                    "no grant names '{}', the subject of cert.pem",
+                    own.subject()
+                ),
+                "make it anew with `pteros security create_permission`",
+            );
+            return;
+        };
+        if let Some(refusal) = grant.validity.refusal(now) {
+            let fault = Fault::new(
+                shown(&self.folder.join("permissions.p7s")),
+                "<validity>",
+                &grant.name,
+                refusal,
+                "make it anew with `pteros security create_permission`",
+            );
+            self.faults.push(fault.at_line(grant.line));
+        } else if grant.validity.not_after < now.after_days(SOON_DAYS) {
+            self.warn(
+                "permissions.p7s",
+                "<validity>",
+                format!("expires soon, at {}", grant.validity.not_after),
+                "renew it with `pteros security create_permission`",
+            );
+        }
+    }
+
+    /// The name and content of a file of the enclave.
+    fn file(&mut self, name: &str) -> Option<(String, Vec<u8>)> {
+        let path = self.folder.join(name);
+        let content = read_file(&path);
+        let content = self.keep(content)?;
+        Some((shown(&path), content))
+    }
+
+    /// Whoever reads a private key is its owner.
+    fn look_at_mode(&mut self, name: &str) {
+        let Ok(about) = fs::metadata(self.folder.join(name)) else {
+            return;
+        };
+        let mode = about.permissions().mode() & 0o777;
+        if mode & 0o077 != 0 {
+            self.warn(
+                name,
+                "mode",
+                format!("{mode:04o}: others than its owner may read or change it"),
+                "chmod 600",
+            );
+        }
+    }
+
+    fn keep<T>(&mut self, read: Result<T, Fault>) -> Option<T> {
+        read.map_err(|fault| self.faults.push(fault)).ok()
+    }
+
+    fn fault(&mut self, name: &str, field: &str, reason: impl Into<String>, remedy: &str) {
+        let file = shown(&self.folder.join(name));
+        self.faults
+            .push(Fault::new(file, field, "", reason, remedy));
+    }
+
+    fn warn(&mut self, name: &str, field: &str, reason: impl Into<String>, remedy: &str) {
+        let file = shown(&self.folder.join(name));
+        self.warnings
+            .push(Fault::new(file, field, "", reason, remedy));
+    }
+}
+
+/// A file of a keystore, which has a limit: a device or a log among the names
+/// would not end.
+pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Fault> {
+    let fault = |reason: String, remedy: &str| Fault::new(shown(path), "file", "", reason, remedy);
+    let mut content = Vec::new();
+    let opened = fs::File::open(path);
+    opened
+        .and_then(|file| {
+            file.take(FILE_BYTES.saturating_add(1))
+                .read_to_end(&mut content)
+        })
+        .map_err(|error| {
+            let remedy = match error.kind() {
+                std::io::ErrorKind::PermissionDenied => "run as the user whose file it is",
+                _ => "copy it there, or make it with `pteros security`",
+            };
+            fault(format!("cannot be read: {error}"), remedy)
+        })?;
+    if content.len() as u64 > FILE_BYTES {
+        let reason = format!("larger than {FILE_BYTES} bytes");
+        return Err(fault(reason, "is it the right file?"));
+    }
+    Ok(content)
+}
+
+pub(crate) fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// What ends within this many days is worth a warning.
+const SOON_DAYS: u32 = 30;
+const FILE_BYTES: u64 = 4 << 20;

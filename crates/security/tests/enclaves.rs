@@ -1,0 +1,239 @@
+//! Keystores as SROS 2 and OpenSSL make them, loaded, and broken in every way.
+
+mod support;
+
+use pteros_security::certificate::{Certificate, RevocationList};
+use pteros_security::date::UnixTime;
+use pteros_security::enclave::Enclave;
+use pteros_security::identity::{Authority, Refusal};
+use pteros_security::issue;
+use pteros_security::key::{KeyKind, PrivateKey};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use support::{Folder, NOW, authority, fixture, member, validity};
+
+/// A copy of a fixture's enclave without links, to break.
+fn copy(keystore: &str) -> Folder {
+    let folder = Folder::new("enclave");
+    for entry in fs::read_dir(fixture(keystore).join("enclaves/talker")).unwrap() {
+        let entry = entry.unwrap();
+        let content = fs::read(entry.path()).unwrap();
+        fs::write(folder.0.join(entry.file_name()), content).unwrap();
+    }
+    fs::set_permissions(folder.0.join("key.pem"), fs::Permissions::from_mode(0o600)).unwrap();
+    folder
+}
+
+/// The one fault of an enclave.
+fn fault(folder: &Folder, now: UnixTime) -> String {
+    let faults = Enclave::load(&folder.0, now).unwrap_err();
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    faults[0].to_string()
+}
+
+#[test]
+fn a_keystore_of_sros_2_loads_unchanged() {
+    let enclave = Enclave::load(&fixture("sros2/enclaves/talker"), NOW).unwrap();
+    assert_eq!(enclave.identity.key.kind(), KeyKind::EcP256);
+    let own = enclave.identity.chain[0].subject();
+    assert_eq!(own.common_name(), Some("/talker"));
+    assert!(!enclave.permissions_file.is_empty());
+    let one_ca = |warning: &&pteros_security::fault::Fault| warning.reason.contains("one CA");
+    assert_eq!(enclave.warnings.iter().filter(one_ca).count(), 1);
+    let access = enclave.access(0).unwrap();
+    assert!(access.may_join(NOW).allowed);
+    // The lines of the signed file, not of the document within.
+    let fault = enclave.access(7).unwrap_err();
+    assert!(fault.file.ends_with("governance.p7s"));
+    let verdict = access.may_join(NOW);
+    let text = fs::read_to_string(fixture("sros2/enclaves/talker/permissions.p7s")).unwrap();
+    let line = text.lines().nth(verdict.line as usize - 1).unwrap();
+    assert!(line.contains("<allow_rule>"), "{line}");
+}
+
+#[test]
+fn rsa_and_version_1_certificates_and_two_authorities_load_too() {
+    let enclave = Enclave::load(&fixture("rsa/enclaves/talker"), NOW).unwrap();
+    assert_eq!(enclave.identity.key.kind(), KeyKind::Rsa);
+    let ca = &enclave.permissions_authority;
+    assert!(ca.is_self_signed());
+    assert_eq!(
+        ca.subject().to_string(),
+        "CN=permissions_ca,O=Robots\\, Inc.,C=DE"
+    );
+    let one_ca = |warning: &&pteros_security::fault::Fault| warning.reason.contains("one CA");
+    assert_eq!(enclave.warnings.iter().find(one_ca), None);
+}
+
+#[test]
+fn an_enclave_with_a_file_missing_or_broken_says_which() {
+    let missing = Enclave::load(&fixture("sros2/enclaves/nobody"), NOW).unwrap_err();
+    assert!(missing[0].to_string().contains("no such folder"));
+    for name in [
+        "cert.pem",
+        "key.pem",
+        "identity_ca.cert.pem",
+        "permissions_ca.cert.pem",
+        "governance.p7s",
+        "permissions.p7s",
+    ] {
+        let folder = copy("sros2");
+        fs::remove_file(folder.0.join(name)).unwrap();
+        assert!(
+            fault(&folder, NOW).contains(&format!("{name}: file")),
+            "{name}"
+        );
+        fs::write(folder.0.join(name), "nothing of use").unwrap();
+        let said = fault(&folder, NOW);
+        assert!(said.contains(name), "{said}");
+    }
+}
+
+#[test]
+fn a_key_that_others_may_read_is_a_warning_and_a_strangers_key_a_fault() {
+    let folder = copy("sros2");
+    let key = folder.0.join("key.pem");
+    let warned = |folder: &Folder| {
+        let enclave = Enclave::load(&folder.0, NOW).unwrap();
+        enclave.warnings.iter().any(|w| &*w.field == "mode")
+    };
+    assert!(!warned(&folder));
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(warned(&folder));
+    fs::write(&key, PrivateKey::generate().unwrap().to_pem().unwrap()).unwrap();
+    assert!(fault(&folder, NOW).contains("does not belong"));
+}
+
+#[test]
+fn what_has_expired_is_refused_with_the_date() {
+    let folder = copy("sros2");
+    let late = UnixTime(NOW.0 + 200 * 365 * 86_400);
+    let faults = Enclave::load(&folder.0, late).unwrap_err();
+    let said: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    assert!(
+        said.iter().all(|fault| fault.contains("expired at")),
+        "{said:?}"
+    );
+    assert!(said.iter().any(|fault| fault.contains("governance.p7s")));
+}
+
+#[test]
+fn certificates_of_strangers_and_forgers_are_refused() {
+    let ours = authority("identity_ca");
+    let theirs = authority("identity_ca");
+    let admitting = Authority {
+        certificate: ours.0.clone(),
+        revoked: None,
+    };
+    let arm = member("/arm", &ours);
+    assert_eq!(admitting.admit(std::slice::from_ref(&arm.0), NOW), Ok(()));
+    assert_eq!(
+        admitting.admit(&[arm.0.clone(), ours.0.clone()], NOW),
+        Ok(())
+    );
+    assert_eq!(admitting.admit(&[], NOW), Err(Refusal::Empty));
+    // An authority of the same name, another key.
+    let forged = admitting.admit(&[member("/arm", &theirs).0], NOW);
+    assert!(
+        matches!(&forged, Err(Refusal::Foreign { reason, .. }) if reason.contains("signature"))
+    );
+    let foreign = admitting.admit(&[member("/arm", &authority("other")).0], NOW);
+    assert!(matches!(foreign, Err(Refusal::Foreign { .. })));
+    let early = admitting.admit(std::slice::from_ref(&arm.0), UnixTime(0));
+    assert!(matches!(early, Err(Refusal::NotValid { .. })));
+    // Whom we certified may not certify others.
+    let leg = member("/leg", &arm);
+    let through = admitting.admit(&[leg.0, arm.0], NOW);
+    assert!(
+        matches!(through, Err(Refusal::MayNotIssue(_))),
+        "{through:?}"
+    );
+}
+
+#[test]
+fn every_byte_of_a_certificate_counts() {
+    let ours = authority("identity_ca");
+    let admitting = Authority {
+        certificate: ours.0.clone(),
+        revoked: None,
+    };
+    let der = member("/arm", &ours).0.der().to_vec();
+    for at in 0..der.len() {
+        let mut bent = der.clone();
+        bent[at] ^= 1;
+        if let Ok(certificate) = Certificate::from_der(&bent) {
+            assert!(admitting.admit(&[certificate], NOW).is_err(), "byte {at}");
+        }
+    }
+}
+
+#[test]
+fn revoked_certificates_are_refused_while_the_list_holds() {
+    let ours = authority("identity_ca");
+    let (arm, leg) = (member("/arm", &ours).0, member("/leg", &ours).0);
+    let revoke = |former: Option<&RevocationList>, whom: &[Certificate]| {
+        let list = issue::revocation_list(former, whom, &ours.0, &ours.1, validity()).unwrap();
+        RevocationList::from_pem("crl.pem", list.as_bytes(), &ours.0).unwrap()
+    };
+    let first = revoke(None, std::slice::from_ref(&arm));
+    let mut admitting = Authority {
+        certificate: ours.0.clone(),
+        revoked: Some(first.clone()),
+    };
+    let refused = admitting.admit(std::slice::from_ref(&arm), NOW);
+    assert!(
+        matches!(refused, Err(Refusal::Revoked { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(admitting.admit(std::slice::from_ref(&leg), NOW), Ok(()));
+    // A later list has what the former had.
+    admitting.revoked = Some(revoke(Some(&first), std::slice::from_ref(&leg)));
+    assert!(
+        admitting.admit(&[arm], NOW).is_err()
+            && admitting.admit(std::slice::from_ref(&leg), NOW).is_err()
+    );
+    // An empty one holds nobody back, until it is too old.
+    admitting.revoked = Some(revoke(None, &[]));
+    assert_eq!(admitting.admit(&[leg], NOW), Ok(()));
+    let fresh = {
+        let key = PrivateKey::generate().unwrap();
+        let long = pteros_security::date::Validity {
+            not_after: NOW.after_days(9999),
+            ..validity()
+        };
+        issue::identity("/new", &key.public_key(), &ours.0, &ours.1, long).unwrap()
+    };
+    let late = admitting.admit(&[fresh], NOW.after_days(400));
+    assert!(
+        matches!(late, Err(Refusal::OutdatedList { .. })),
+        "{late:?}"
+    );
+    // Somebody else's list.
+    let theirs = authority("identity_ca");
+    let list = issue::revocation_list(None, &[], &theirs.0, &theirs.1, validity()).unwrap();
+    let fault = RevocationList::from_pem("crl.pem", list.as_bytes(), &ours.0).unwrap_err();
+    assert!(fault.reason.contains("signature"), "{fault}");
+}
+
+#[test]
+fn random_bytes_are_no_certificate_and_no_harm() {
+    let der = support::certificate("sros2/enclaves/talker/cert.pem")
+        .der()
+        .to_vec();
+    let mut state = 1_u64;
+    let mut next = move || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize
+    };
+    for _ in 0..3000 {
+        let mut bent = der.clone();
+        for _ in 0..=next() % 4 {
+            let at = next() % bent.len();
+            bent[at] = next() as u8;
+        }
+        bent.truncate(next() % (der.len() + 1));
+        let _ = Certificate::from_der(&bent);
+    }
+}

@@ -1,0 +1,91 @@
+//! What several tests need: fixtures, a folder of their own, a keystore's parts.
+#![allow(dead_code, reason = "each test uses its part")]
+
+use pteros_security::certificate::Certificate;
+use pteros_security::date::{UnixTime, Validity};
+use pteros_security::issue;
+use pteros_security::key::PrivateKey;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// 2030-01-01: all fixtures are valid then.
+pub const NOW: UnixTime = UnixTime(1_893_456_000);
+
+pub fn fixture(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(path)
+}
+
+pub fn read(path: &str) -> Vec<u8> {
+    std::fs::read(fixture(path)).unwrap()
+}
+
+pub fn certificate(path: &str) -> Certificate {
+    let mut all = Certificate::from_pem(path, &read(path)).unwrap();
+    all.remove(0)
+}
+
+/// A folder that goes when the test ends.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let id = std::process::id();
+        let path = std::env::temp_dir().join(format!("pteros-security-{name}-{id}-{count}"));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub fn validity() -> Validity {
+    Validity {
+        not_before: UnixTime(NOW.0 - 86_400),
+        not_after: NOW.after_days(365),
+    }
+}
+
+/// An authority and its key.
+pub fn authority(name: &str) -> (Certificate, PrivateKey) {
+    let key = PrivateKey::generate().unwrap();
+    let certificate = issue::authority(name, &key, validity()).unwrap();
+    (certificate, key)
+}
+
+/// Somebody with a certificate by that authority.
+pub fn member(name: &str, by: &(Certificate, PrivateKey)) -> (Certificate, PrivateKey) {
+    let key = PrivateKey::generate().unwrap();
+    let certificate = issue::identity(name, &key.public_key(), &by.0, &by.1, validity()).unwrap();
+    (certificate, key)
+}
+
+/// Runs OpenSSL with this input; what it says and whether it agrees. Nothing
+/// where it is not installed.
+pub fn openssl(arguments: &[&str], input: &[u8]) -> Option<(bool, String)> {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+    let mut child = Command::new("openssl")
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| eprintln!("skipped: openssl does not start: {error}"))
+        .ok()?;
+    // It may have said no before it read all of that.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    let output = child.wait_with_output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    Some((
+        output.status.success(),
+        String::from_utf8_lossy(&said).into_owned(),
+    ))
+}
