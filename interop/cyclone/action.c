@@ -105,6 +105,17 @@ static void answer_result(const void *sample)
     tell_result(&asker, &none);
 }
 
+/* As rmw_cyclonedds does: no answer before its client is there to hear it. */
+static void answer_all(void)
+{
+  if (has_matched(sends.writer, true))
+    take_all(sends.reader, answer_goal);
+  if (has_matched(cancels.writer, true))
+    take_all(cancels.reader, answer_cancel);
+  if (has_matched(results.writer, true))
+    take_all(results.reader, answer_result);
+}
+
 /* -- client ---------------------------------------------------------------- */
 
 static void send_goal(const uint8_t id[16], int order)
@@ -201,13 +212,8 @@ int main(int argc, char **argv)
       say("met");
     }
     if (options.serve) {
-      /* As rmw_cyclonedds does: no answer before its client is there to hear it. */
-      if (met) {
-        take_all(sends.reader, answer_goal);
-        take_all(cancels.reader, answer_cancel);
-        take_all(results.reader, answer_result);
-        work_on_goals(options.endless);
-      }
+      answer_all();
+      work_on_goals(options.endless);
       continue;
     }
     follow_orders();

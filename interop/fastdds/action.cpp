@@ -73,34 +73,38 @@ static void tell_result(const asker *asker, const struct goal *goal)
   results.answer(*asker, reply);
 }
 
+// As rmw_fastrtps does: no answer before its client is there to hear it.
 static void answer_requests()
 {
-  sends.take_requests([](const fib::Fibonacci_SendGoal_Request_ &request, const asker &who) {
-    const goal *goal = take_goal(id_of(request.goal_id()), request.goal().order());
-    fib::Fibonacci_SendGoal_Response_ reply;
-    reply.accepted(goal != nullptr);
-    reply.stamp().sec(goal ? goal->sec : 0);
-    reply.stamp().nanosec(goal ? goal->nanosec : 0);
-    sends.answer(who, reply);
-    if (goal)
-      tell_status();
-  });
-  cancels.take_requests([](const services::CancelGoal_Request_ &request, const asker &who) {
-    int found[GOALS_MAX], count;
-    const auto &info = request.goal_info();
-    services::CancelGoal_Response_ reply;
-    reply.return_code(cancel_goals(id_of(info.goal_id()), info.stamp().sec(), info.stamp().nanosec(), found, &count));
-    for (int i = 0; i < count; i++)
-      reply.goals_canceling().push_back(info_of(goals[found[i]]));
-    cancels.answer(who, reply);
-    if (count)
-      tell_status();
-  });
-  results.take_requests([](const fib::Fibonacci_GetResult_Request_ &request, const asker &who) {
-    static const goal none{};
-    if (!ask_result(id_of(request.goal_id()), &who))
-      tell_result(&who, &none);
-  });
+  if (has_matched(sends.writer))
+    sends.take_requests([](const fib::Fibonacci_SendGoal_Request_ &request, const asker &who) {
+      const goal *goal = take_goal(id_of(request.goal_id()), request.goal().order());
+      fib::Fibonacci_SendGoal_Response_ reply;
+      reply.accepted(goal != nullptr);
+      reply.stamp().sec(goal ? goal->sec : 0);
+      reply.stamp().nanosec(goal ? goal->nanosec : 0);
+      sends.answer(who, reply);
+      if (goal)
+        tell_status();
+    });
+  if (has_matched(cancels.writer))
+    cancels.take_requests([](const services::CancelGoal_Request_ &request, const asker &who) {
+      int found[GOALS_MAX], count;
+      const auto &info = request.goal_info();
+      services::CancelGoal_Response_ reply;
+      reply.return_code(cancel_goals(id_of(info.goal_id()), info.stamp().sec(), info.stamp().nanosec(), found, &count));
+      for (int i = 0; i < count; i++)
+        reply.goals_canceling().push_back(info_of(goals[found[i]]));
+      cancels.answer(who, reply);
+      if (count)
+        tell_status();
+    });
+  if (has_matched(results.writer))
+    results.take_requests([](const fib::Fibonacci_GetResult_Request_ &request, const asker &who) {
+      static const goal none{};
+      if (!ask_result(id_of(request.goal_id()), &who))
+        tell_result(&who, &none);
+    });
 }
 
 // -- client -------------------------------------------------------------------
@@ -195,8 +199,7 @@ int main(int argc, char **argv)
     if (!options.serve) {
       follow_orders();
       hear_all();
-    } else if (met) {
-      // As rmw_fastrtps does: no answer before its client is there to hear it.
+    } else {
       answer_requests();
       work_on_goals(options.endless);
     }

@@ -24,9 +24,11 @@ pub struct Peers {
 /// The PyPI release that is tested against.
 const PYTHON_CYCLONE: &str = "cyclonedds==11.0.1";
 
-/// What the action programs include beside their own source.
+/// What the programs of nodes include beside their own source.
 const CYCLONE_ACTION: [&str; 3] = ["action_peer.h", "node_peer.h", "cyclone/node.h"];
 const FASTDDS_ACTION: [&str; 3] = ["action_peer.h", "node_peer.h", "fastdds/node.hpp"];
+const CYCLONE_PARAMETERS: [&str; 3] = ["parameter_peer.h", "node_peer.h", "cyclone/node.h"];
+const FASTDDS_PARAMETERS: [&str; 3] = ["parameter_peer.h", "node_peer.h", "fastdds/node.hpp"];
 
 /// Runs the task; fails when a peer is missing.
 pub fn run(arguments: &[String]) -> Result<()> {
@@ -80,6 +82,14 @@ pub fn prepare() -> Result<Peers> {
         (
             "fastdds-action",
             work.build_fastdds_node("action", "actions", &FASTDDS_ACTION),
+        ),
+        (
+            "cyclone-parameters",
+            work.build_cyclone_node("parameters", "parameters", &CYCLONE_PARAMETERS),
+        ),
+        (
+            "fastdds-parameters",
+            work.build_fastdds_node("parameters", "parameters", &FASTDDS_PARAMETERS),
         ),
         ("python-peer", work.build_python()),
     ];

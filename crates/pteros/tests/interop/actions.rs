@@ -189,6 +189,7 @@ impl Asking {
         peer.expect("ready", PATIENCE);
         let node = stage.node();
         let client = node.create_action_client(NAME).unwrap();
+        peer.expect("met", PATIENCE);
         let stop = Arc::new(AtomicBool::new(false));
         let (spun, stopped) = (node.clone(), stop.clone());
         let spins =

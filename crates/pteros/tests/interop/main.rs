@@ -16,6 +16,7 @@ mod history;
 mod instances;
 mod mismatch;
 mod ownership;
+mod parameters;
 mod services;
 mod set_qos;
 mod sizes;
@@ -147,6 +148,11 @@ of_both! {
         their_goals_are_cancelled_at_our_server,
         our_goals_are_worked_on_by_their_server,
         our_goals_are_cancelled_at_their_server;
+    parameters:
+        they_read_our_parameters,
+        they_set_our_parameters_and_hear_of_it,
+        we_read_and_set_their_parameters,
+        we_know_their_node_by_name;
 }
 
 #[test]
