@@ -102,7 +102,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     // net for what the doctor asks of the network alone.
     (
         "pteros-cli",
-        &["pteros", "pteros-component", "pteros-launch", "pteros-net"],
+        &[
+            "pteros",
+            "pteros-component",
+            "pteros-launch",
+            "pteros-net",
+            "pteros-security",
+        ],
     ),
     (
         "pteros-sim",

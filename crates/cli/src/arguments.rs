@@ -13,6 +13,7 @@ use crate::node::NodeVerb;
 use crate::param::ParamVerb;
 use crate::pkg::PkgVerb;
 use crate::run::Run;
+use crate::security::SecurityVerb;
 use crate::service::ServiceVerb;
 use crate::shared::Shared;
 use crate::store::StoreVerb;
@@ -120,6 +121,9 @@ pub enum Noun {
     /// Look at and remove what transient and persistent publishers have stored
     #[command(subcommand, arg_required_else_help = true)]
     Store(StoreVerb),
+    /// Make and check keystores for secured nodes
+    #[command(subcommand, arg_required_else_help = true)]
+    Security(SecurityVerb),
     /// Look for what keeps nodes from talking, and say what mends it
     #[command(visible_alias = "wtf")]
     Doctor(Doctor),
@@ -146,6 +150,7 @@ impl Noun {
             Self::Interface(verb) => verb.run(shared),
             Self::Tf(verb) => verb.run(shared),
             Self::Store(verb) => verb.run(shared),
+            Self::Security(verb) => verb.run(shared),
             Self::Doctor(verb) => verb.run(shared),
             Self::Completion(verb) => verb.run(shared),
         }

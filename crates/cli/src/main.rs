@@ -31,6 +31,7 @@ mod pkg;
 mod python_repr;
 mod qos_flags;
 mod run;
+mod security;
 mod service;
 mod service_flags;
 mod session;

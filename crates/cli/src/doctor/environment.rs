@@ -83,7 +83,7 @@ const IGNORED: &[(&str, &str)] = &[
     ),
     (
         "ROS_SECURITY_KEYSTORE",
-        "SROS 2's security is not there yet",
+        "nodes cannot be secured yet; `pteros security check` looks at a keystore",
     ),
     (
         "ROS_MASTER_URI",

@@ -1,0 +1,67 @@
+//! `pteros security generate_artifacts`.
+
+use super::{Days, Domain, Rtps, now, options, root};
+use crate::shared::Shared;
+use anyhow::Result;
+use clap::Args;
+use pteros_security::keystore::{Keystore, Options};
+use pteros_security::policy::Policy;
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Arguments of `security generate_artifacts`.
+#[derive(Debug, Args)]
+pub struct GenerateArtifacts {
+    /// Folder of the keystore [default: ROS_SECURITY_KEYSTORE]
+    #[arg(short = 'k', long, value_name = "ROOT")]
+    keystore_root_path: Option<PathBuf>,
+    /// Names of enclaves
+    #[arg(short = 'e', long, num_args = 0.., value_name = "NAME")]
+    enclaves: Vec<String>,
+    /// Policies; each of their enclaves is made
+    #[arg(short = 'p', long, num_args = 0.., value_name = "FILE")]
+    policy_files: Vec<PathBuf>,
+    #[command(flatten)]
+    days: Days,
+    #[command(flatten)]
+    domain: Domain,
+    #[command(flatten)]
+    rtps: Rtps,
+}
+
+impl GenerateArtifacts {
+    /// Makes everything, after all policies have been read.
+    pub fn run(self, shared: &Shared) -> Result<()> {
+        let root = root(self.keystore_root_path)?;
+        let policies = self
+            .policy_files
+            .iter()
+            .map(|file| Policy::read(file))
+            .collect::<Result<Vec<_>, _>>()?;
+        let options = Options {
+            rtps: self.rtps.protection(),
+            ..options(self.days, self.domain)?
+        };
+        let now = now()?;
+        let keystore = match Keystore::open(&root) {
+            Ok(keystore) => keystore,
+            Err(_) => Keystore::create(&root, &options, now)?,
+        };
+        let mut made = Vec::new();
+        for name in &self.enclaves {
+            made.push(keystore.create_enclave(name, None, &options, now)?);
+        }
+        for enclave in policies.iter().flat_map(|policy| &policy.enclaves) {
+            made.push(keystore.create_enclave(&enclave.path, Some(enclave), &options, now)?);
+        }
+        made.dedup();
+        let made: Vec<String> = made.iter().map(|path| path.display().to_string()).collect();
+        if shared.console.json {
+            return Ok(shared.console.json(&json!({ "enclaves": made }))?);
+        }
+        for path in made {
+            shared.console.line(format!("enclave: {path}"))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,104 @@
+//! Keystores on the command line: made, used as a policy says, revoked, checked.
+
+mod support;
+
+use std::path::PathBuf;
+use support::{Domain, finish, start};
+
+fn folder(test: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn a_keystore_is_made_used_revoked_and_checked() {
+    let domain = Domain::new();
+    let folder = folder("cli-security");
+    let run = |words: &str| {
+        let mut command = domain.command(words.split(' '));
+        command.current_dir(&folder);
+        finish(command)
+    };
+    let made = run("security init ks -e /arm").ok();
+    assert!(
+        made.contains("/, /arm") && made.contains("ROS_SECURITY_STRATEGY=Enforce"),
+        "{made}"
+    );
+    assert_eq!(run("security list_enclaves ks").ok(), "/\n/arm\n");
+    let governance = std::fs::read_to_string(folder.join("ks/enclaves/governance.xml")).unwrap();
+    assert!(governance.contains(&format!("<id>{}</id>", domain.id())));
+    let weak = run("security check ks").ok();
+    assert!(
+        weak.contains("weak:") && !weak.contains("broken:"),
+        "{weak}"
+    );
+    assert!(run("security check ks --strict").failed(1).is_empty());
+
+    let error = run("security create_keystore ks").failed(1);
+    assert!(error.contains("there is one already"), "{error}");
+    let error = run("security create_enclave ks ../arm").failed(1);
+    assert!(error.contains("does not begin with /"), "{error}");
+    let error = run("security create_permission ks /arm nothing.xml").failed(1);
+    assert!(
+        error.contains("nothing.xml: file: cannot be read"),
+        "{error}"
+    );
+
+    assert!(
+        run("security revoke ks /arm")
+            .ok()
+            .starts_with("revoked: /arm with serial ")
+    );
+    let broken = run("security check ks --json");
+    assert_eq!(broken.code, Some(1));
+    assert!(broken.out.contains("was revoked at"), "{}", broken.out);
+    run("security create_enclave ks /arm").ok();
+    run("security sign ks").ok();
+    run("security check ks").ok();
+}
+
+#[test]
+fn what_nodes_do_becomes_a_policy_and_permissions() {
+    let domain = Domain::new();
+    let folder = folder("cli-security-policy");
+    let run = |words: &str| {
+        let mut command = domain.command(words.split(' '));
+        command.current_dir(&folder);
+        finish(command)
+    };
+    let words = "topic pub --node-name arm /robot/scan std_msgs/msg/Int32 -r 1 --print 0";
+    let words: Vec<&str> = words.split(' ').chain(["data: 1"]).collect();
+    let mut publishing = start(domain.command(words));
+    assert_eq!(publishing.line(), "publisher: beginning loop");
+    domain.run_until("node list", |answer| answer.out.contains("/arm"));
+    run("security generate_policy policy.xml").ok();
+    let policy = std::fs::read_to_string(folder.join("policy.xml")).unwrap();
+    assert!(policy.contains("<topic>/robot/scan</topic>"), "{policy}");
+    run("security generate_artifacts -k ks -p policy.xml").ok();
+    let permissions = folder.join("ks/enclaves/permissions.xml");
+    let permissions = std::fs::read_to_string(permissions).unwrap();
+    assert!(
+        permissions.contains("<topic>rt/robot/scan</topic>"),
+        "{permissions}"
+    );
+    assert!(!permissions.contains('*'), "{permissions}");
+    run("security check ks").ok();
+}
+
+#[test]
+fn a_node_that_is_asked_for_security_does_not_start_without() {
+    let domain = Domain::new();
+    for (strategy, enable) in [
+        ("Permissive", "true"),
+        ("Enforce", "true"),
+        ("Enforce", "yes"),
+    ] {
+        let mut command = domain.command("node list".split(' '));
+        command.env("ROS_SECURITY_STRATEGY", strategy);
+        command.env("ROS_SECURITY_ENABLE", enable);
+        let error = finish(command).failed(1);
+        assert!(error.contains("ROS_SECURITY_ENABLE"), "{error}");
+    }
+}
