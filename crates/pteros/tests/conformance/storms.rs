@@ -45,11 +45,6 @@ const EXEMPT: &[(&str, &str)] = &[
         "small_messages_share_datagrams_within_the_latency_budget",
         TOGETHER,
     ),
-    (
-        "a_group_yields_what_was_published_in_its_order_over_all_topics",
-        "of two subscriptions of one topic in an ordered group, the one whose copy is repaired \
-         later finds it late: a gap of ours",
-    ),
 ];
 
 /// Plays a story in each storm, unless it is exempt.

@@ -323,17 +323,29 @@ impl Merge {
     }
 
     /// In ordered access: whether some writer may still come with what belongs
-    /// before a unit. Without order a unit waits only for the sets before it.
+    /// before a unit, or another reader with its copy of it. Without order a unit
+    /// waits only for the sets before it.
     fn awaits_earlier(&self, now: Instant, place: i64, unit: &Unit) -> bool {
-        let before = place.saturating_sub(1);
-        let must_wait = self.ordered
-            && before > self.through.max(self.floor)
-            && !fault!("order-of-a-group-ignored");
+        let must_wait = self.ordered && !fault!("order-of-a-group-ignored");
         let waited = |patience| now >= unit.since.after(patience);
         let (waited, waited_long) = (waited(ORDER_PATIENCE), waited(WRITER_PATIENCE));
         let is_awaited = |tells| if tells { !waited_long } else { !waited };
-        let is_behind = |p: &Progress| p.passed < before && is_awaited(p.tells);
-        must_wait && self.ways.values().any(is_behind)
+        let mut behind = self.behind(place, unit);
+        must_wait && behind.any(|progress| is_awaited(progress.tells))
+    }
+
+    /// The ways by which something may still come that belongs before a unit, or
+    /// to it: each reader of its writer has a copy, which may be repaired later
+    /// than another's.
+    fn behind(&self, place: i64, unit: &Unit) -> impl Iterator<Item = &Progress> {
+        let before = place.saturating_sub(1);
+        let has_gap = before > self.through.max(self.floor);
+        let writer = unit.writer;
+        let is_behind = move |(way, progress): &(&Way, &Progress)| {
+            let has_copy = progress.tells && Some(way.1) == writer;
+            has_gap && progress.passed < before || has_copy && progress.passed < place
+        };
+        self.ways.iter().filter(is_behind).map(|(_, p)| p)
     }
 
     fn judge_set(&self, now: Instant, place: i64, unit: &Unit) -> Verdict {
@@ -368,12 +380,11 @@ impl Merge {
     /// When patience with the first unit ends, or ends next.
     pub fn wakes_at(&self) -> Option<Instant> {
         let (place, unit) = self.units.first_key_value().filter(|_| self.is_open)?;
-        let before = place.saturating_sub(1);
         let patience = match unit.is_set && !self.is_broken(unit) {
             true if self.ways.keys().all(|way| unit.ended.contains(way)) => DISCOVERY_PATIENCE,
             true => WRITER_PATIENCE,
             false => {
-                let mut behind = self.ways.values().filter(|p| p.passed < before);
+                let mut behind = self.behind(*place, unit);
                 let is_over = self.looked_at >= unit.since.after(ORDER_PATIENCE);
                 match !is_over && behind.any(|p| !p.tells) {
                     true => ORDER_PATIENCE,

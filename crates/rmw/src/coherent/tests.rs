@@ -433,6 +433,32 @@ fn in_order_two_readers_of_one_writer_both_get_its_samples() {
 }
 
 #[test]
+fn in_order_a_copy_that_is_repaired_later_than_the_other_readers_is_not_late() {
+    let mut scene = Scene::ordered(&[(1, true)]);
+    scene.assembly.put_reader(1, 4);
+    scene.join_reader(1, 1);
+    // Both are reliable.
+    scene.assembly.settle(scene.now, (1, guid(1)), 0, 0, |_| {});
+    for n in 1..=3 {
+        scene.loose(1, n, n);
+    }
+    assert!(scene.seen.is_empty(), "the second reader has nothing yet");
+    scene.reader = 1;
+    for n in 1..=2 {
+        scene.loose(1, n, n);
+    }
+    assert_eq!(scene.seen, [[(1, 1), (1, 1)], [(1, 2), (1, 2)]]);
+    let losses = [0, 1].map(|reader| scene.assembly.dropped.take(reader));
+    assert_eq!(losses, [Losses::default(); 2]);
+    // Nor is a reader waited for that gets nothing any more.
+    let wakes_at = scene.assembly.wakes_at().unwrap();
+    assert_eq!(wakes_at, scene.now.after(Duration::from_secs(5)));
+    scene.wake(wakes_at);
+    assert_eq!(scene.seen.last().unwrap()[..], [(1, 3)]);
+    assert_eq!(scene.assembly.wakes_at(), None);
+}
+
+#[test]
 fn ends_of_instances_that_nobody_takes_are_as_many_as_instances_may_be() {
     for history in [History::KeepLast(4), History::KeepAll] {
         let qos = EndpointQos {
