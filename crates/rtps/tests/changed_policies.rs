@@ -193,6 +193,54 @@ fn a_heartbeat_of_an_earlier_match_that_comes_late_makes_nothing_lost() {
     assert!(!pair.readers[r.0].events.iter().any(lost));
 }
 
+/// Who comes back is heard of by the writer a moment later: what is written until
+/// then is meant for nobody, though an old heartbeat makes it seem to follow.
+#[test]
+fn what_is_written_before_the_writer_hears_that_a_reader_is_back_is_not_lost() {
+    let (mut pair, w, r) = joined(&EndpointQos::default());
+    pair.write_many(w, 3);
+    pair.run_ms(50);
+    let (writer, reader) = (pair.writer_guid(w), pair.guid(r));
+    pair.readers[r.0].machine.unmatch_writer(writer);
+    pair.reader_learns(r, w);
+    let overtaken = Heartbeat {
+        reader: reader.entity,
+        writer: writer.entity,
+        first: SequenceNumber(4),
+        last: SequenceNumber(3),
+        count: 1,
+        is_final: true,
+        liveliness: false,
+        group: None,
+    };
+    let (now, source) = (pair.now(), Source::of(Header::ours(prefix(0))));
+    let machine = &mut pair.readers[r.0].machine;
+    machine.handle_heartbeat(now, &source, &overtaken);
+    pair.writers[w.0].machine.unmatch_reader(reader);
+    pair.write_many(w, 2);
+    pair.writer_learns(w, r);
+    pair.run_ms(50);
+    pair.write_many(w, 1);
+    pair.run_ms(50);
+    assert_eq!(pair.numbers(r), [1, 2, 3, 6]);
+    let lost = |e: &ReaderEvent| match e {
+        ReaderEvent::SampleLost { count, .. } => *count,
+        _ => 0,
+    };
+    let total = |pair: &Pair| pair.readers[r.0].events.iter().map(lost).sum::<u64>();
+    assert_eq!(total(&pair), 0);
+    // From then on what is missing is lost.
+    let data = |said: &Said| matches!(said, Said::Data(_));
+    pair.net.drop_next(usize::MAX, data);
+    pair.write_many(w, 12);
+    pair.run_ms(500);
+    pair.net.heal();
+    pair.run_ms(500);
+    let depth = 10;
+    assert_eq!(pair.numbers(r).len(), 4 + depth, "{:?}", pair.numbers(r));
+    assert_eq!(total(&pair), 2);
+}
+
 #[test]
 fn a_peer_that_changes_partition_leaves_and_comes_without_a_misfit() {
     let mut domain = Domain::met(2);

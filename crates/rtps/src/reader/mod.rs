@@ -149,7 +149,9 @@ impl Reader {
         // A writer that never forgot us ignores counts that begin anew.
         proxy.acknack_count = self.counts_used;
         proxy.nack_frag_count = self.counts_used;
-        proxy.resume_at = self.left_off.remove(&guid).unwrap_or(1);
+        let left_off = self.left_off.remove(&guid);
+        proxy.is_back = left_off.is_some();
+        proxy.resume_at = left_off.unwrap_or(1);
         if proxy.lease_until != Instant::FAR_FUTURE {
             self.timers.set_no_later(TIMER_WRITERS, proxy.lease_until);
         }

@@ -174,6 +174,9 @@ pub(super) struct WriterProxy {
     start: Start,
     /// Lower numbers were dealt with in an earlier match.
     pub resume_at: i64,
+    /// It was matched before, and may not have heard of that match's end and of
+    /// this one yet.
+    pub is_back: bool,
     /// A heartbeat has told what the writer has. For best effort: some sample
     /// has come.
     pub synced: bool,
@@ -231,6 +234,7 @@ impl WriterProxy {
         Self {
             start: Start::of(reader, &writer),
             resume_at: 1,
+            is_back: false,
             guid: writer.guid,
             reliable,
             lifespan: writer.qos.lifespan,
@@ -483,7 +487,15 @@ impl WriterProxy {
     pub fn announce(&mut self, first: i64, last: i64, ready: &mut Ready) -> u64 {
         let mut lost = 0;
         if self.synced {
-            lost = self.give_up_below(first);
+            let unnamed = self.announced.saturating_add(1);
+            if self.is_back && first > unnamed {
+                // What it leaves out without ever having named it was written
+                // while it took this reader for gone.
+                self.is_back = false;
+                lost = self.give_up_below(unnamed);
+                self.news = self.news.max(first);
+            }
+            lost = lost.saturating_add(self.give_up_below(first));
         } else {
             self.begin(first, last);
         }
