@@ -137,6 +137,26 @@ fn nodes_of_other_processes_are_brought_up_and_again_when_they_come_back() {
     assert!(report.all_are(S::Finalized), "{report}");
 }
 
+#[test]
+fn a_node_that_is_back_before_its_end_is_noticed_is_brought_up_again() {
+    const DOMAIN: u32 = 96;
+    let first = Process::start(DOMAIN, "arm", ());
+    let (mut supervisor, events) = supervise(DOMAIN, [SupervisedNode::new("arm").on_loss(SOON)]);
+    let report = supervisor.bring_up();
+    assert!(report.all_are(S::Active), "{report} {:?}", events.lock());
+    // As after a crash: the dead one is taken for alive until its lease is over.
+    let second = Process::start(DOMAIN, "arm", ());
+    let are_two = |event: &SupervisorEvent| matches!(event, SupervisorEvent::Twins { .. });
+    until(&mut supervisor, &events, |_| {
+        events.lock().unwrap().iter().any(are_two)
+    });
+    assert_eq!(second.state(), S::Unconfigured);
+    drop(first);
+    until(&mut supervisor, &events, |s| {
+        second.state() == S::Active && s.report().all_are(S::Active)
+    });
+}
+
 /// Says that it lives, as its node does its work.
 #[derive(Default)]
 struct Working {

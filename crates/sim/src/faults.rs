@@ -351,6 +351,21 @@ pub const NODE_BUGS: &[(&str, &str, Act)] = &[
         Act::Lifecycle,
     ),
     (
+        "reborn-node-not-noticed",
+        "a supervisor overlooks that one of two nodes of a name has gone",
+        Act::Crashes,
+    ),
+    (
+        "call-to-the-dead-stays-open",
+        "calls that nobody waits for in a thread do not end with their server",
+        Act::Crashes,
+    ),
+    (
+        "wait-for-the-dead-goes-on",
+        "who waits for an answer does not hear of its server's end",
+        Act::Crashes,
+    ),
+    (
         "unloaded-component-stays",
         "an unloaded component is not dropped",
         Act::Components,

@@ -44,6 +44,11 @@ fn executors_lose_nothing_and_keep_time() {
 }
 
 #[test]
+fn what_was_asked_of_a_process_that_died_ends() {
+    assert_sound(Act::Crashes);
+}
+
+#[test]
 fn the_same_seed_is_the_same_world() {
     for act in Act::ALL {
         let [one, other] = [(); 2].map(|()| play(act, 3, None, false));

@@ -15,6 +15,7 @@ use pteros_rmw::gate::Gate;
 use pteros_rmw::graph::NodeKey;
 use pteros_rmw::reader::{ReaderEndpoint, Wants};
 use pteros_rmw::ready::{ReadyQueue, Slot, Task};
+use pteros_rmw::rtps::fault;
 use pteros_rmw::rtps::time::Instant;
 use pteros_rmw::service::{CallId, Reply, SendError, ServiceClient};
 use pteros_rmw::writer::Outgoing;
@@ -270,7 +271,9 @@ impl<R: Send + Sync + 'static> ClientCore<R> {
                 if let Some(client) = core.upgrade() {
                     // What came before the end is taken first.
                     client.drain();
-                    client.note_servers();
+                    if !fault!("call-to-the-dead-stays-open") {
+                        client.note_servers();
+                    }
                 }
             };
             Self {
@@ -403,7 +406,9 @@ impl<R: 'static> ClientCore<R> {
         let mut answer = None;
         let mut look = || {
             self.drain();
-            self.note_servers();
+            if !fault!("wait-for-the-dead-goes-on") {
+                self.note_servers();
+            }
             answer = answer.take().or_else(|| self.take_answer(id));
             answer.is_some()
         };

@@ -47,6 +47,11 @@ impl Drop for Living {
     }
 }
 
+/// Nobody asks any more who lives in this world.
+pub fn forget() {
+    LIVING.lock().remove(&this_world());
+}
+
 /// How many live in this world.
 fn living() -> usize {
     LIVING.lock().get(&this_world()).copied().unwrap_or(0)
@@ -126,7 +131,7 @@ impl Component for Broken {
     }
 }
 
-const CLASSES: [Registered; 4] = [
+pub const CLASSES: [Registered; 4] = [
     Registered::of::<Quick>("box::Quick"),
     Registered::of::<Slow>("box::Slow"),
     Registered::of::<Stuck>("box::Stuck"),
@@ -170,7 +175,7 @@ pub fn play(stage: &Stage) {
     stage.book.expect(alive == 0, || {
         format!("C2 {alive} live without a container")
     });
-    LIVING.lock().remove(&this_world());
+    forget();
 }
 
 fn client(

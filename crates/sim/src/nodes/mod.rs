@@ -11,6 +11,7 @@
 mod action;
 mod chain;
 mod component;
+mod crash;
 mod lifecycle;
 mod parameter;
 mod stage;
@@ -37,16 +38,20 @@ pub enum Act {
     Components,
     /// Timers and messages through single-threaded, static and chain executors.
     Executors,
+    /// A process that dies without goodbye and comes back: whatever was asked of it
+    /// ends, and a supervisor brings its managed node up again.
+    Crashes,
 }
 
 impl Act {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Actions,
         Self::Parameters,
         Self::Lifecycle,
         Self::Components,
         Self::Executors,
+        Self::Crashes,
     ];
 
     /// Its name on the command line.
@@ -57,6 +62,7 @@ impl Act {
             Self::Lifecycle => "lifecycle",
             Self::Components => "components",
             Self::Executors => "executors",
+            Self::Crashes => "crashes",
         }
     }
 
@@ -145,6 +151,7 @@ fn play_armed(act: Act, seed: u64, readable: bool) -> Played {
         Act::Lifecycle => lifecycle::play(&stage),
         Act::Components => component::play(&stage),
         Act::Executors => chain::play(&stage),
+        Act::Crashes => crash::play(&stage),
     }
     stage.end(act, seed)
 }

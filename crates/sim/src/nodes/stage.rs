@@ -148,7 +148,17 @@ impl Stage {
 
     /// A process without nodes.
     pub fn process(&self, place: usize) -> Process {
+        self.leased(place, None)
+    }
+
+    /// A process without nodes that is missed after `lease`.
+    pub fn mortal(&self, place: usize, lease: Duration) -> Process {
+        self.leased(place, Some(lease))
+    }
+
+    fn leased(&self, place: usize, lease: Option<Duration>) -> Process {
         let options = ContextOptions {
+            lease,
             domain_id: Some(0),
             discovery_range: Some(DiscoveryRange::Subnet),
             ..ContextOptions::default()

@@ -17,6 +17,7 @@ use pteros_interfaces::lifecycle_msgs::msg::{Transition, TransitionEvent};
 use pteros_interfaces::lifecycle_msgs::srv::{
     ChangeState, ChangeState_Request, GetState, GetState_Request,
 };
+use pteros_rmw::rtps::fault;
 use pteros_rmw::rtps::time::Instant;
 
 pub use event::{Condition, NodeReport, SupervisorEvent, SupervisorReport};
@@ -97,6 +98,8 @@ struct Inbox {
 #[derive(Clone, Default)]
 struct News {
     present: Option<usize>,
+    /// One of its name has gone, whoever is there now.
+    gone: bool,
     alive: Option<bool>,
     event: Option<LifecycleState>,
     /// The number of the question, and its answer.
@@ -236,6 +239,11 @@ impl LifecycleSupervisor {
         for (at, news) in news.into_iter().enumerate() {
             let number = self.members.get(at).map_or(0, |link| link.number);
             if let Some(count) = news.present {
+                if news.gone && count > 0 {
+                    // It may have been the one that is known. A process that comes
+                    // back before its lease is over was two for a while.
+                    self.conductor.handle_presence(now, at, 0);
+                }
                 self.conductor.handle_presence(now, at, count);
             }
             if let Some(is_alive) = news.alive {
@@ -324,8 +332,14 @@ impl Link {
         let (on_match, on_sample) = (inbox.clone(), inbox.clone());
         let options = SubscriptionOptions::new(QosProfile::default())
             .on_event(move |event| {
-                if let EndpointEvent::Matched { current, .. } = event {
-                    on_match.note(at, |news| news.present = Some(*current));
+                if let EndpointEvent::Matched {
+                    current, change, ..
+                } = event
+                {
+                    on_match.note(at, |news| {
+                        news.present = Some(*current);
+                        news.gone |= *change < 0 && !fault!("reborn-node-not-noticed");
+                    });
                 }
             })
             .callback(move |event: Sample<TransitionEvent>| {
