@@ -88,7 +88,7 @@ impl NodeOptions {
         self
     }
 
-    /// How many futures of [`Node::spawn`] may be there at once; 1000 by default.
+    /// How many futures of [`Node::spawn`](crate::Node::spawn) may be there at once; 1000 by default.
     pub fn tasks_max(mut self, count: usize) -> Self {
         self.tasks_max = count;
         self
