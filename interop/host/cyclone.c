@@ -5,13 +5,16 @@
 #define _GNU_SOURCE
 #include "dds/dds.h"
 #include "array.h"
+#include "chatter.h"
 
 #include "host.h"
 
 typedef std_msgs_msg_dds__UInt8MultiArray_ Bytes;
+typedef std_msgs_msg_dds__String_ Text;
 
 static dds_entity_t participant, writer, reader;
 static Bytes message;
+static Text text_message;
 
 static dds_entity_t check(dds_entity_t result, const char *action)
 {
@@ -32,14 +35,25 @@ static void on_subscribed_match(dds_entity_t e, const dds_subscription_matched_s
   sem_post(&traffic.changed);
 }
 
+static bool hear(const void *sample, const char *path)
+{
+  if (host.text) {
+    const char *text = ((const Text *)sample)->data;
+    return traffic_hear((const uint8_t *)text, strlen(text), path);
+  }
+  const Bytes *bytes = (const Bytes *)sample;
+  return traffic_hear(bytes->data._buffer, bytes->data._length, path);
+}
+
 static void on_data(dds_entity_t from, void *arg)
 {
-  static Bytes heard;
-  void *samples[1] = { &heard };
+  static Bytes bytes;
+  static Text text;
+  void *samples[1] = { host.text ? (void *)&text : (void *)&bytes };
   dds_sample_info_t info[1];
   (void)arg;
   while (dds_take(from, samples, info, 1, 1) == 1)
-    if (info[0].valid_data && traffic_hear(heard.data._buffer, heard.data._length, "UDP"))
+    if (info[0].valid_data && hear(samples[0], "UDP"))
       stack_publish();
 }
 
@@ -50,9 +64,8 @@ static void on_data_inside(dds_entity_t from, void *arg)
   dds_sample_info_t info[1];
   (void)arg;
   while (dds_take(from, samples, info, 1, 1) == 1) {
-    const Bytes *heard = (const Bytes *)samples[0];
     if (info[0].valid_data)
-      traffic_hear(heard->data._buffer, heard->data._length, "intra-process");
+      hear(samples[0], "intra-process");
     dds_return_loan(from, samples, 1);
   }
 }
@@ -61,9 +74,17 @@ static void add_endpoints(const char *out, const char *in)
 {
   dds_qos_t *qos = dds_create_qos();
   dds_listener_t *l = dds_create_listener(NULL);
-  const dds_topic_descriptor_t *type = &std_msgs_msg_dds__UInt8MultiArray__desc;
-  dds_qset_reliability(qos, DDS_RELIABILITY_RELIABLE, DDS_SECS(10));
-  dds_qset_history(qos, host.keep_all ? DDS_HISTORY_KEEP_ALL : DDS_HISTORY_KEEP_LAST, 10);
+  const dds_topic_descriptor_t *type = host.text ? &std_msgs_msg_dds__String__desc : &std_msgs_msg_dds__UInt8MultiArray__desc;
+  dds_history_kind_t history = host.keep_all ? DDS_HISTORY_KEEP_ALL : DDS_HISTORY_KEEP_LAST;
+  dds_qset_reliability(qos, host.best_effort ? DDS_RELIABILITY_BEST_EFFORT : DDS_RELIABILITY_RELIABLE, DDS_SECS(10));
+  dds_qset_history(qos, history, (int32_t)host.depth);
+  if (host.transient_local) {
+    dds_qset_durability(qos, DDS_DURABILITY_TRANSIENT_LOCAL);
+    /* What late joiners get: Cyclone keeps it by this policy, one sample unless told. */
+    dds_qset_durability_service(qos, 0, history, (int32_t)host.depth, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED);
+  }
+  if (host.deadline_ms)
+    dds_qset_deadline(qos, DDS_MSECS(host.deadline_ms));
   dds_lset_publication_matched(l, on_published_match);
   dds_lset_subscription_matched(l, on_subscribed_match);
   if (out)
@@ -83,13 +104,15 @@ static void stack_open(const char *out, const char *in)
   message.data._length = message.data._maximum = (uint32_t)host.size;
   message.data._buffer = (uint8_t *)calloc(1, host.size);
   fill_payload(message.data._buffer, host.size, 1, false);
+  text_message.data = (char *)calloc(1, host.size + 1);
+  memset(text_message.data, 'x', host.size);
   add_endpoints(out, in);
 }
 
 static void stack_publish(void)
 {
-  traffic_fill(message.data._buffer);
-  check(dds_write(writer, &message), "write");
+  traffic_fill(host.text ? (uint8_t *)text_message.data : message.data._buffer);
+  check(dds_write(writer, host.text ? (void *)&text_message : (void *)&message), "write");
 }
 
 static void stack_matched(long *readers, long *writers)

@@ -18,6 +18,7 @@
 #include <fastdds/dds/subscriber/Subscriber.hpp>
 
 #include "arrayPubSubTypes.h"
+#include "chatterPubSubTypes.h"
 #include "payloadPubSubTypes.h"
 
 #include "host.h"
@@ -25,6 +26,7 @@
 using namespace eprosima::fastdds::dds;
 using eprosima::fastrtps::types::ReturnCode_t;
 using Sequence = std_msgs::msg::dds_::UInt8MultiArray_;
+using Text = std_msgs::msg::dds_::String_;
 
 static bool sharing;
 static TypeSupport type;
@@ -44,11 +46,15 @@ static T *check(T *made, const char *action)
 // A fixed type is its bytes, which is what Fast DDS calls plain.
 static uint8_t *bytes_of(void *sample)
 {
+  if (host.text)
+    return reinterpret_cast<uint8_t *>(&static_cast<Text *>(sample)->data()[0]);
   return sharing ? static_cast<uint8_t *>(sample) : static_cast<Sequence *>(sample)->data().data();
 }
 
 static size_t size_of(void *sample)
 {
+  if (host.text)
+    return static_cast<Text *>(sample)->data().size();
   return sharing ? host.size : static_cast<Sequence *>(sample)->data().size();
 }
 
@@ -97,6 +103,8 @@ static Reading reading;
 
 static TopicDataType *make_type()
 {
+  if (host.text)
+    return new std_msgs::msg::dds_::String_PubSubType;
   switch (sharing ? host.size : 0) {
   case 0: return new std_msgs::msg::dds_::UInt8MultiArray_PubSubType;
   case 64: return new bench::Fixed64PubSubType;
@@ -115,6 +123,8 @@ static void make_participant()
 {
   const char *wish = getenv("HOST_DATA_SHARING");
   sharing = wish && !strcmp(wish, "on");
+  if (host.text && sharing)
+    fail(HOST_UNSUPPORTED, "unsupported: Fast DDS shares the data of types of fixed size only");
   if (host.loan && !sharing)
     fail(HOST_UNSUPPORTED, "unsupported: Fast DDS lends types of fixed size only");
   participant = check(DomainParticipantFactory::get_instance()->create_participant(0, PARTICIPANT_QOS_DEFAULT), "participant");
@@ -125,19 +135,26 @@ static void make_participant()
     fail(EXIT_DDS, "register the type: refused");
   outgoing = type.create_data();
   incoming = type.create_data();
-  if (!sharing)
+  if (host.text)
+    static_cast<Text *>(outgoing)->data().resize(host.size);
+  else if (!sharing)
     static_cast<Sequence *>(outgoing)->data().resize(host.size);
-  fill_payload(bytes_of(outgoing), host.size, 1, false);
+  if (host.text)
+    memset(bytes_of(outgoing), 'x', host.size);
+  else
+    fill_payload(bytes_of(outgoing), host.size, 1, false);
 }
 
 template <class Qos>
 static void fill_qos(Qos &q)
 {
-  q.reliability().kind = RELIABLE_RELIABILITY_QOS;
+  q.reliability().kind = host.best_effort ? BEST_EFFORT_RELIABILITY_QOS : RELIABLE_RELIABILITY_QOS;
   q.reliability().max_blocking_time = eprosima::fastrtps::Duration_t(10, 0);
-  q.durability().kind = VOLATILE_DURABILITY_QOS;
+  q.durability().kind = host.transient_local ? TRANSIENT_LOCAL_DURABILITY_QOS : VOLATILE_DURABILITY_QOS;
   q.history().kind = host.keep_all ? KEEP_ALL_HISTORY_QOS : KEEP_LAST_HISTORY_QOS;
-  q.history().depth = 10;
+  q.history().depth = (int32_t)host.depth;
+  if (host.deadline_ms)
+    q.deadline().period = eprosima::fastrtps::Duration_t(host.deadline_ms / 1e3);
   if (!sharing)
     q.endpoint().history_memory_policy = eprosima::fastrtps::rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
   // Data sharing allocates all samples at once; its default of 5000 does not fit large ones.

@@ -7,15 +7,18 @@
 #ifndef HOST_H
 #define HOST_H
 
+#include <inttypes.h>
 #include <semaphore.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "../peer.h"
 
-enum { SIZE_MIN = 32, HOST_UNSUPPORTED = 5 };
+/* A text says its numbers in 16 hexadecimal digits each. */
+enum { SIZE_MIN = 32, TEXT_MIN = 48, HOST_UNSUPPORTED = 5 };
 enum host_verb { HOST_PING, HOST_PONG, HOST_PUB, HOST_SUB, HOST_INTRA, HOST_MEET, HOST_NODES };
 
-static const int64_t SETTLE_NS = 200000000, QUIET_NS = 3000000000, FAR = INT64_MAX;
+static const int64_t QUIET_NS = 3000000000, FAR = INT64_MAX;
 
 static struct host_options {
   enum host_verb verb;
@@ -23,14 +26,30 @@ static struct host_options {
   size_t size;
   long count, warmup, rate;
   bool loan, poll, keep_all;
+  bool text, best_effort, transient_local, lock_memory;
+  long depth, deadline_ms;  /* 0 is no deadline */
+  const char *samples;      /* where each message's number and latency is written */
   long subscribers, nodes, first, of;
-  int64_t timeout;
-} host = { HOST_PING, "host", 64, 1000, 100, 0, false, false, false, 1, 1, 0, 1, 20000000000 };
+  int64_t timeout, settle;
+} host;
+
+static void host_defaults(void)
+{
+  host.topic = "host";
+  host.size = 64;
+  host.count = 1000;
+  host.warmup = 100;
+  host.depth = 10;
+  host.subscribers = host.nodes = host.of = 1;
+  host.timeout = 20000000000;
+  host.settle = 200000000;
+}
 
 static void host_parse(int argc, char **argv)
 {
   if (argc < 2 || argc % 2)
     fail(EXIT_USAGE, "usage: VERB [--OPTION VALUE]..., see interop/README.md");
+  host_defaults();
   host.verb = (enum host_verb)choice("verb", argv[1], "ping|pong|pub|sub|intra|meet|nodes");
   for (int i = 2; i + 1 < argc; i += 2) {
     const char *n = argv[i], *v = argv[i + 1];
@@ -42,6 +61,14 @@ static void host_parse(int argc, char **argv)
     else if (!strcmp(n, "--loan")) host.loan = choice(n, v, "no|yes") == 1;
     else if (!strcmp(n, "--wait")) host.poll = choice(n, v, "block|poll") == 1;
     else if (!strcmp(n, "--history")) host.keep_all = choice(n, v, "keep_last|keep_all") == 1;
+    else if (!strcmp(n, "--type")) host.text = choice(n, v, "bytes|string") == 1;
+    else if (!strcmp(n, "--reliability")) host.best_effort = choice(n, v, "reliable|best_effort") == 1;
+    else if (!strcmp(n, "--durability")) host.transient_local = choice(n, v, "volatile|transient_local") == 1;
+    else if (!strcmp(n, "--depth")) host.depth = (long)number(n, v);
+    else if (!strcmp(n, "--deadline")) host.deadline_ms = (long)number(n, v);
+    else if (!strcmp(n, "--lock-memory")) host.lock_memory = choice(n, v, "no|yes") == 1;
+    else if (!strcmp(n, "--samples")) host.samples = v;
+    else if (!strcmp(n, "--settle")) host.settle = (int64_t)number(n, v) * 1000000;
     else if (!strcmp(n, "--subscribers")) host.subscribers = (long)number(n, v);
     else if (!strcmp(n, "--nodes")) host.nodes = (long)number(n, v);
     else if (!strcmp(n, "--first")) host.first = (long)number(n, v);
@@ -49,8 +76,9 @@ static void host_parse(int argc, char **argv)
     else if (!strcmp(n, "--timeout")) host.timeout = seconds(number(n, v));
     else fail(EXIT_USAGE, "%s: no such option", n);
   }
-  if (host.size < SIZE_MIN)
-    host.size = SIZE_MIN;
+  size_t least = host.text ? TEXT_MIN : SIZE_MIN;
+  if (host.size < least)
+    host.size = least;
 }
 
 static long host_total(void)
@@ -79,6 +107,7 @@ static void stack_add_node(const char *out, const char *in);
 /* -- traffic ------------------------------------------------------------------- */
 
 struct moment { int64_t wall, cpu; };
+struct heard { uint64_t seq; int64_t took; };
 
 static struct {
   pthread_mutex_t lock;
@@ -87,8 +116,32 @@ static struct {
   int64_t *took, last_at;
   long messages, lost, torn;
   struct moment start, end;
+  struct heard *all;        /* with --samples: every message as it came, repeated ones too */
+  size_t all_count, all_max;
   const char *path;
 } traffic;
+
+static uint64_t word_get(const uint8_t *bytes)
+{
+  uint64_t value = 0;
+  if (!host.text) {
+    memcpy(&value, bytes, 8);
+    return value;
+  }
+  for (int i = 0; i < 16; i++)
+    value = value << 4 | (uint64_t)(bytes[i] <= '9' ? bytes[i] - '0' : bytes[i] - 'a' + 10);
+  return value;
+}
+
+static void word_put(uint8_t *bytes, uint64_t value)
+{
+  if (!host.text) {
+    memcpy(bytes, &value, 8);
+    return;
+  }
+  for (int i = 15; i >= 0; i--, value >>= 4)
+    bytes[i] = (uint8_t)"0123456789abcdef"[value & 15];
+}
 
 static struct moment moment_now(void)
 {
@@ -105,10 +158,11 @@ static bool traffic_hear(const uint8_t *bytes, size_t size, const char *path)
 {
   int64_t now = now_ns();
   uint64_t seq = 0, stamp = 0, again = 0;
-  if (size >= SIZE_MIN) {
-    memcpy(&seq, bytes, 8);
-    memcpy(&stamp, bytes + 8, 8);
-    memcpy(&again, bytes + size - 8, 8);
+  size_t width = host.text ? 16 : 8;
+  if (size == host.size) {
+    seq = word_get(bytes);
+    stamp = word_get(bytes + width);
+    again = word_get(bytes + size - width);
   }
   pthread_mutex_lock(&traffic.lock);
   if (size != host.size || seq != again) {
@@ -117,6 +171,15 @@ static bool traffic_hear(const uint8_t *bytes, size_t size, const char *path)
     return false;
   }
   traffic.path = path;
+  if (traffic.all_count < traffic.all_max && seq > (uint64_t)host.warmup) {
+    struct heard one = { seq - (uint64_t)host.warmup, now - (int64_t)stamp };
+    traffic.all[traffic.all_count++] = one;
+  }
+  /* One that came before, or out of its order, is in the samples alone. */
+  if (seq <= traffic.last_seq) {
+    pthread_mutex_unlock(&traffic.lock);
+    return false;
+  }
   if (seq > traffic.last_seq + 1)
     traffic.lost += (long)(seq - traffic.last_seq - 1);
   traffic.last_seq = seq;
@@ -149,9 +212,10 @@ static void traffic_fill(uint8_t *bytes)
     stamp = (uint64_t)now_ns();
   }
   pthread_mutex_unlock(&traffic.lock);
-  memcpy(bytes, &seq, 8);
-  memcpy(bytes + 8, &stamp, 8);
-  memcpy(bytes + host.size - 8, &seq, 8);
+  size_t width = host.text ? 16 : 8;
+  word_put(bytes, seq);
+  word_put(bytes + width, stamp);
+  word_put(bytes + host.size - width, seq);
 }
 
 static bool traffic_is_over(void)
@@ -186,8 +250,23 @@ static double ms_between(int64_t from, int64_t to)
   return (double)(to - from) / 1e6;
 }
 
+/* Before the summary, so that whoever waits for that finds the file whole. */
+static void traffic_write_samples(void)
+{
+  FILE *file = fopen(host.samples, "w");
+  if (!file)
+    fail(EXIT_USAGE, "--samples %s: %s", host.samples, strerror(errno));
+  fprintf(file, "sequence,latency_ns\n");
+  for (size_t i = 0; i < traffic.all_count; i++)
+    fprintf(file, "%" PRIu64 ",%" PRId64 "\n", traffic.all[i].seq, traffic.all[i].took);
+  if (fclose(file))
+    fail(EXIT_USAGE, "--samples %s: %s", host.samples, strerror(errno));
+}
+
 static void traffic_report(void)
 {
+  if (host.samples)
+    traffic_write_samples();
   pthread_mutex_lock(&traffic.lock);
   long n = traffic.messages;
   int64_t *l = traffic.took;
@@ -233,7 +312,7 @@ static void host_wait_matched(long readers, long writers, int64_t until)
 
 static void host_ping(int64_t until)
 {
-  traffic_wait(now_ns() + SETTLE_NS);
+  traffic_wait(now_ns() + host.settle);
   traffic_goal((uint64_t)host_total());
   if (!host.rate) {
     stack_publish();
@@ -250,7 +329,7 @@ static void host_ping(int64_t until)
 
 static void host_pub(void)
 {
-  traffic_wait(now_ns() + SETTLE_NS);
+  traffic_wait(now_ns() + host.settle);
   int64_t begin = now_ns();
   struct moment start = moment_now();
   for (long i = 0; i < host_total(); i++) {
@@ -265,7 +344,7 @@ static void host_pub(void)
       ms_between(start.cpu, end.cpu));
 }
 
-static void host_sub(void)
+static void host_sub(int64_t until)
 {
   uint64_t before = 0, heard = 0;
   traffic_goal((uint64_t)host_total());
@@ -275,14 +354,17 @@ static void host_sub(void)
     pthread_mutex_lock(&traffic.lock);
     heard = traffic.last_seq;
     pthread_mutex_unlock(&traffic.lock);
-  } while (!traffic_is_over() && !(heard && heard == before));
+  } while (!traffic_is_over() && (heard != before || (!heard && now_ns() < until)));
   traffic_report();
 }
 
 static void host_intra(int64_t until)
 {
-  traffic_wait(now_ns() + SETTLE_NS);
+  traffic_wait(now_ns() + host.settle);
+  int64_t begin = now_ns();
   for (long i = 1; i <= host_total(); i++) {
+    if (host.rate)
+      sleep_until_exactly(begin + (i - 1) * 1000000000 / host.rate);
     traffic_goal((uint64_t)i);
     stack_publish();
     traffic_wait(until);
@@ -295,7 +377,13 @@ static void host_intra(int64_t until)
 static int host_main(int argc, char **argv)
 {
   host_parse(argc, argv);
+  if (host.lock_memory && mlockall(MCL_CURRENT | MCL_FUTURE))
+    fail(EXIT_USAGE, "--lock-memory: %s", strerror(errno));
   traffic.took = (int64_t *)calloc((size_t)host.count + 1, sizeof *traffic.took);
+  if (host.samples) {
+    traffic.all_max = 2 * (size_t)host.count + 16;
+    traffic.all = (struct heard *)calloc(traffic.all_max, sizeof *traffic.all);
+  }
   pthread_mutex_init(&traffic.lock, NULL);
   sem_init(&traffic.changed, 0, 0);
   traffic.goal = UINT64_MAX;
@@ -324,7 +412,7 @@ static int host_main(int argc, char **argv)
   case HOST_SUB:
     stack_open(NULL, host_topic("flow", -1));
     say("ready");
-    host_sub();
+    host_sub(until);
     break;
   case HOST_INTRA:
     stack_open(host_topic("flow", -1), host_topic("flow", -1));

@@ -18,8 +18,10 @@ use rustix::time::{ClockId, clock_gettime};
 /// the number again at its end, so that a torn one is noticed.
 pub const SIZE_MIN: usize = 32;
 
-/// Between the match and the first message: the other side may match later.
-const SETTLE: u64 = 200_000_000;
+/// The same of a text, which says them in 16 hexadecimal digits each.
+pub const TEXT_MIN: usize = 48;
+
+const USAGE: &str = "usage: VERB [--OPTION VALUE]..., see interop/README.md";
 
 /// A subscription that hears nothing for so long takes the rest for lost.
 const QUIET: u64 = 3_000_000_000;
@@ -38,6 +40,20 @@ pub struct Options {
     /// Look again and again instead of sleeping.
     pub poll: bool,
     pub keep_all: bool,
+    /// A string instead of a sequence of bytes.
+    pub text: bool,
+    pub best_effort: bool,
+    pub transient_local: bool,
+    /// `mlockall`.
+    pub lock_memory: bool,
+    pub depth: usize,
+    /// 0 is none.
+    pub deadline_ms: u64,
+    /// Where each message's number and latency is written.
+    pub samples: Option<String>,
+    /// Nanoseconds between the match and the first message: the other side may
+    /// match later.
+    pub settle: u64,
     pub subscribers: usize,
     pub nodes: usize,
     pub first: usize,
@@ -46,11 +62,9 @@ pub struct Options {
 }
 
 impl Options {
-    fn parse() -> Result<Self, String> {
-        let usage = "usage: VERB [--OPTION VALUE]..., see interop/README.md";
-        let mut arguments = std::env::args().skip(1);
-        let mut o = Self {
-            verb: arguments.next().ok_or(usage)?,
+    fn of(verb: String) -> Self {
+        Self {
+            verb,
             topic: "host".into(),
             size: 64,
             count: 1000,
@@ -59,12 +73,25 @@ impl Options {
             loan: false,
             poll: false,
             keep_all: false,
+            text: false,
+            best_effort: false,
+            transient_local: false,
+            lock_memory: false,
+            depth: 10,
+            deadline_ms: 0,
+            samples: None,
+            settle: 200_000_000,
             subscribers: 1,
             nodes: 1,
             first: 0,
             of: 1,
             timeout: 20_000_000_000,
-        };
+        }
+    }
+
+    fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, String> {
+        let mut arguments = arguments.into_iter();
+        let mut o = Self::of(arguments.next().ok_or(USAGE)?);
         while let Some(name) = arguments.next() {
             let value = arguments.next().ok_or(format!("{name} lacks a value"))?;
             let number = || {
@@ -79,7 +106,15 @@ impl Options {
             };
             match name.as_str() {
                 "--topic" => o.topic.clone_from(&value),
-                "--size" => o.size = (number()? as usize).max(SIZE_MIN),
+                "--size" => o.size = number()? as usize,
+                "--type" => o.text = word("bytes", "string")?,
+                "--reliability" => o.best_effort = word("reliable", "best_effort")?,
+                "--durability" => o.transient_local = word("volatile", "transient_local")?,
+                "--lock-memory" => o.lock_memory = word("no", "yes")?,
+                "--depth" => o.depth = number()? as usize,
+                "--deadline" => o.deadline_ms = number()?,
+                "--samples" => o.samples = Some(value.clone()),
+                "--settle" => o.settle = number()? * 1_000_000,
                 "--count" => o.count = number()?.max(1),
                 "--warmup" => o.warmup = number()?,
                 "--rate" => o.rate = number()?,
@@ -91,14 +126,24 @@ impl Options {
                 "--first" => o.first = number()? as usize,
                 "--of" => o.of = number()? as usize,
                 "--timeout" => o.timeout = number()? * 1_000_000_000,
-                _ => return Err(format!("{name}: no such option; {usage}")),
+                _ => return Err(format!("{name}: no such option; {USAGE}")),
             }
         }
+        o.size = o.size.max(if o.text { TEXT_MIN } else { SIZE_MIN });
         Ok(o)
     }
 
     pub fn total(&self) -> u64 {
         self.warmup + self.count
+    }
+
+    /// For stacks without DDS's policies: an error if one is asked for.
+    pub fn need_no_policies(&self, stack: &str) -> Result<(), String> {
+        let plain = !self.best_effort && !self.transient_local && self.deadline_ms == 0;
+        match plain {
+            true => Ok(()),
+            false => Err(format!("unsupported: {stack} has no such policies")),
+        }
     }
 }
 
@@ -186,6 +231,9 @@ struct Book {
     /// Number and stamp of what was heard last.
     last: (u64, u64),
     took: Vec<u64>,
+    /// With `--samples`: number and latency of every message as it came,
+    /// repeated ones too, twice as many as there should be at most.
+    all: Vec<(u64, u64)>,
     messages: u64,
     lost: u64,
     torn: u64,
@@ -206,6 +254,10 @@ impl Traffic {
                 sent: 0,
                 last: (0, 0),
                 took: Vec::with_capacity(options.count as usize),
+                all: Vec::with_capacity(match options.samples {
+                    Some(_) => 2 * options.count as usize + 16,
+                    None => 0,
+                }),
                 messages: 0,
                 lost: 0,
                 torn: 0,
@@ -224,18 +276,25 @@ impl Traffic {
     /// A message came, by that path. True: send what `fill` writes, now.
     pub fn hear(&self, bytes: &[u8], path: &'static str) -> bool {
         let now = now_ns();
-        let word = |at: usize| {
-            let part = bytes.get(at..at + 8).and_then(|p| p.try_into().ok());
-            part.map_or(0, u64::from_ne_bytes)
-        };
-        let (seq, stamp) = (word(0), word(8));
+        let text = self.options.text;
+        let width = if text { 16 } else { 8 };
+        let word = |at: usize| bytes.get(at..at + width).map_or(0, |p| word_of(p, text));
+        let (seq, stamp) = (word(0), word(width));
         let mut book = self.book();
         let whole = bytes.len() == self.options.size;
-        if !whole || word(bytes.len().saturating_sub(8)) != seq {
+        if !whole || word(bytes.len().saturating_sub(width)) != seq {
             book.torn += 1;
             return false;
         }
         book.path = path;
+        if seq > self.options.warmup && book.all.len() < book.all.capacity() {
+            let took = now.saturating_sub(stamp);
+            book.all.push((seq - self.options.warmup, took));
+        }
+        // One that came before, or out of its order, is in the samples alone.
+        if seq <= book.last.0 {
+            return false;
+        }
         book.lost += seq.saturating_sub(book.last.0 + 1);
         book.last = (seq, stamp);
         book.last_at = now;
@@ -259,21 +318,26 @@ impl Traffic {
     }
 
     /// Number and stamp of the next message; a pong's are those of its ping.
-    /// The rest of the payload stays as it is.
-    pub fn fill(&self, bytes: &mut [u8]) {
+    pub fn next(&self) -> (u64, u64) {
         let mut book = self.book();
-        let (seq, stamp) = match self.options.verb.as_str() {
+        match self.options.verb.as_str() {
             "pong" => book.last,
             _ => {
                 book.sent += 1;
                 (book.sent, now_ns())
             }
-        };
-        drop(book);
-        let end = bytes.len().saturating_sub(8);
-        for (at, word) in [(0, seq), (8, stamp), (end, seq)] {
-            if let Some(part) = bytes.get_mut(at..at + 8) {
-                part.copy_from_slice(&word.to_ne_bytes());
+        }
+    }
+
+    /// Writes [`Traffic::next`] into a payload, whose rest stays as it is.
+    pub fn fill(&self, bytes: &mut [u8]) {
+        let (seq, stamp) = self.next();
+        let text = self.options.text;
+        let width = if text { 16 } else { 8 };
+        let end = bytes.len().saturating_sub(width);
+        for (at, word) in [(0, seq), (width, stamp), (end, seq)] {
+            if let Some(part) = bytes.get_mut(at..at + width) {
+                put_word(part, word, text);
             }
         }
     }
@@ -291,8 +355,14 @@ impl Traffic {
         self.heard.load(Ordering::Acquire)
     }
 
-    fn report(&self) {
+    fn report(&self) -> Result<(), String> {
         let mut book = self.book();
+        // Before the summary, so that whoever waits for that finds the file whole.
+        if let Some(file) = &self.options.samples {
+            let lines = book.all.iter().map(|(seq, took)| format!("{seq},{took}\n"));
+            let text = String::from("sequence,latency_ns\n") + &lines.collect::<String>();
+            std::fs::write(file, text).map_err(|e| format!("--samples {file}: {e}"))?;
+        }
         book.took.sort_unstable();
         let list = &book.took;
         let at = |percent: usize| {
@@ -316,13 +386,41 @@ impl Traffic {
             end.since(book.start.unwrap_or(end)),
             book.path.replace(' ', "_"),
         );
+        Ok(())
+    }
+}
+
+fn word_of(bytes: &[u8], text: bool) -> u64 {
+    let digit = |byte: &u8| u64::from(char::from(*byte).to_digit(16).unwrap_or(0));
+    match text {
+        true => bytes.iter().fold(0, |word, byte| word << 4 | digit(byte)),
+        false => bytes.try_into().map_or(0, u64::from_ne_bytes),
+    }
+}
+
+fn put_word(bytes: &mut [u8], mut word: u64, text: bool) {
+    if !text {
+        return bytes.copy_from_slice(&word.to_ne_bytes());
+    }
+    for byte in bytes.iter_mut().rev() {
+        *byte = b"0123456789abcdef"[(word & 15) as usize];
+        word >>= 4;
     }
 }
 
 /// A process's whole life with stack `S`; what it could not do is said on
 /// standard error, with exit code 5 when the stack has no such thing.
 pub fn main_of<S: Stack>() -> std::process::ExitCode {
-    let outcome = Options::parse().and_then(|options| {
+    main_with::<S>(std::env::args().skip(1))
+}
+
+/// The same with these words in place of the command line's.
+pub fn main_with<S: Stack>(words: impl IntoIterator<Item = String>) -> std::process::ExitCode {
+    let outcome = Options::parse(words).and_then(|options| {
+        if options.lock_memory {
+            let all = rustix::mm::MlockAllFlags::CURRENT | rustix::mm::MlockAllFlags::FUTURE;
+            rustix::mm::mlockall(all).map_err(|e| format!("--lock-memory: {e}"))?;
+        }
         let traffic = Traffic::new(&options);
         run::<S>(&options, &traffic)
     });
@@ -379,10 +477,10 @@ fn run<S: Stack>(o: &Options, traffic: &Arc<Traffic>) -> Result<(), String> {
         "pong" => {
             traffic.wait_for(o.total());
             stack.run(u64::MAX);
-            traffic.report();
+            traffic.report()?;
         }
         "pub" => publish(o, &mut stack)?,
-        "sub" => listen(o, traffic, &mut stack),
+        "sub" => listen(o, traffic, &mut stack, until)?,
         "intra" => intra(o, traffic, &mut stack, until)?,
         _ => println!("met at={}", now_ns()),
     }
@@ -395,7 +493,7 @@ fn run<S: Stack>(o: &Options, traffic: &Arc<Traffic>) -> Result<(), String> {
 }
 
 fn ping<S: Stack>(o: &Options, t: &Traffic, stack: &mut S, until: u64) -> Result<(), String> {
-    stack.run(now_ns() + SETTLE);
+    stack.run(now_ns() + o.settle);
     t.wait_for(o.total());
     if let Some(period) = 1_000_000_000_u64.checked_div(o.rate) {
         let start = now_ns();
@@ -409,12 +507,11 @@ fn ping<S: Stack>(o: &Options, t: &Traffic, stack: &mut S, until: u64) -> Result
         stack.publish()?;
     }
     stack.run(until);
-    t.report();
-    Ok(())
+    t.report()
 }
 
 fn publish<S: Stack>(o: &Options, stack: &mut S) -> Result<(), String> {
-    stack.run(now_ns() + SETTLE);
+    stack.run(now_ns() + o.settle);
     let begin = now_ns();
     let mut start = Moment::now();
     for number in 0..o.total() {
@@ -430,23 +527,27 @@ fn publish<S: Stack>(o: &Options, stack: &mut S) -> Result<(), String> {
     Ok(())
 }
 
-fn listen<S: Stack>(o: &Options, t: &Traffic, stack: &mut S) {
+fn listen<S: Stack>(o: &Options, t: &Traffic, stack: &mut S, until: u64) -> Result<(), String> {
     t.wait_for(o.total());
     let mut before = 0;
     loop {
         stack.run(now_ns() + QUIET);
         let heard = t.heard();
-        if t.is_over() || (heard > 0 && heard == before) {
-            break;
+        if t.is_over() || (heard == before && (heard > 0 || now_ns() >= until)) {
+            return t.report();
         }
         before = heard;
     }
-    t.report();
 }
 
 fn intra<S: Stack>(o: &Options, t: &Traffic, stack: &mut S, until: u64) -> Result<(), String> {
-    stack.run(now_ns() + SETTLE);
+    stack.run(now_ns() + o.settle);
+    let begin = now_ns();
     for number in 1..=o.total() {
+        if let Some(due) = ((number - 1) * 1_000_000_000).checked_div(o.rate) {
+            t.wait_for(u64::MAX);
+            stack.run(begin + due);
+        }
         t.wait_for(number);
         stack.publish()?;
         stack.run(until);
@@ -454,6 +555,5 @@ fn intra<S: Stack>(o: &Options, t: &Traffic, stack: &mut S, until: u64) -> Resul
             return Err(format!("message {number} did not come"));
         }
     }
-    t.report();
-    Ok(())
+    t.report()
 }

@@ -7,11 +7,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 
-use crate::namespace;
+use pteros_testbed::workplace::{Workplace, compiler, run_quietly};
 
 /// Everything that was asked for, had or not.
 pub struct Peers {
@@ -60,7 +59,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
 /// Installs and builds what is missing. Fails only when the folder for it
 /// cannot be made.
 pub fn prepare() -> Result<Peers> {
-    let work = Workplace::open()?;
+    let work = Interop(workplace()?);
     let list = vec![
         ("udp-ping", work.build_udp_ping()),
         ("cyclone-peer", work.build_cyclone()),
@@ -94,17 +93,17 @@ pub fn prepare() -> Result<Peers> {
         ("python-peer", work.build_python()),
     ];
     Ok(Peers {
-        folder: work.programs,
+        folder: work.0.programs,
         list,
     })
 }
 
 /// The two that benchmarks compare with; the folder of their programs.
 pub fn prepare_for_bench() -> Result<PathBuf> {
-    let work = Workplace::open()?;
+    let work = Interop(workplace()?);
     work.build_udp_ping()?;
     work.build_cyclone()?;
-    Ok(work.programs)
+    Ok(work.0.programs)
 }
 
 /// Where cargo builds.
@@ -117,33 +116,31 @@ pub fn target_folder() -> Result<PathBuf> {
 }
 
 /// Where the peers' sources are and where they are built.
-pub struct Workplace {
-    pub sources: PathBuf,
-    pub target: PathBuf,
-    pub programs: PathBuf,
+pub fn workplace() -> Result<Workplace> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("..")
+        .canonicalize()?;
+    Workplace::open(root.join("interop"), target_folder()?.join("interop"), true)
 }
 
-impl Workplace {
-    pub fn open() -> Result<Self> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("..")
-            .canonicalize()?;
-        let target = target_folder()?.join("interop");
-        let programs = target.join("bin");
-        fs::create_dir_all(&programs).with_context(|| format!("make {}", programs.display()))?;
-        Ok(Self {
-            sources: root.join("interop"),
-            target,
-            programs,
-        })
-    }
+/// What builds the peers of the tests.
+struct Interop(Workplace);
 
+impl std::ops::Deref for Interop {
+    type Target = Workplace;
+
+    fn deref(&self) -> &Workplace {
+        &self.0
+    }
+}
+
+impl Interop {
     fn build_udp_ping(&self) -> Result<PathBuf> {
         let program = self.programs.join("udp-ping");
         if self.is_fresh(&program, &["udp_ping.c", "peer.h"]) {
             return Ok(program);
         }
-        need("cc", "/usr/bin/cc", &["gcc", "libc6-dev"])?;
+        self.need("cc", "/usr/bin/cc", &["gcc", "libc6-dev"])?;
         let mut cc = compiler("cc", "gnu11", &program);
         run_quietly(cc.arg(self.sources.join("udp_ping.c")).arg("-lpthread"))?;
         Ok(program)
@@ -157,7 +154,7 @@ impl Workplace {
         ) {
             return Ok(program);
         }
-        need_cyclone()?;
+        self.need_cyclone()?;
         let generated = self.empty_folder("cyclone")?;
         let idlc = |options: &[&str], file: &str| {
             let mut command = Command::new("idlc");
@@ -187,7 +184,7 @@ impl Workplace {
         ) {
             return Ok(program);
         }
-        need_fastdds()?;
+        self.need_fastdds()?;
         let generated = self.empty_folder("fastdds")?;
         let mut cxx = compiler("g++", "c++17", &program);
         cxx.arg("-I")
@@ -215,7 +212,7 @@ impl Workplace {
         if self.is_fresh(&program, &sources) {
             return Ok(program);
         }
-        need_cyclone()?;
+        self.need_cyclone()?;
         let idl = self.sources.join("shapes.idl");
         let idlc = |name: &str, options: &[&str]| {
             let generated = self.empty_folder(name)?;
@@ -251,7 +248,7 @@ impl Workplace {
         if self.is_fresh(&program, &sources) {
             return Ok(program);
         }
-        need_fastdds()?;
+        self.need_fastdds()?;
         let generated = self.empty_folder("fastdds-shapes")?;
         let idl = generated.join("shapes.idl");
         fs::copy(self.sources.join("shapes.idl"), &idl)?;
@@ -280,7 +277,7 @@ impl Workplace {
         ) {
             return Ok(program);
         }
-        need_cyclone()?;
+        self.need_cyclone()?;
         let generated = self.empty_folder(&format!("cyclone-{name}"))?;
         let mut idlc = Command::new("idlc");
         // Its type is the service's only with the numbers before it: not told.
@@ -307,7 +304,7 @@ impl Workplace {
         ) {
             return Ok(program);
         }
-        need_fastdds()?;
+        self.need_fastdds()?;
         let generated = self.empty_folder(&format!("fastdds-{name}"))?;
         fs::copy(self.sources.join(&types), generated.join(&types))?;
         let mut generator = Command::new("fastddsgen");
@@ -331,12 +328,12 @@ impl Workplace {
             python.exists() && run_quietly(ask.args(["-c", "import cyclonedds.domain"])).is_ok()
         };
         if !is_usable() {
-            need("python3", "/usr/bin/env", &["python3", "python3-venv"])?;
+            self.need("python3", "/usr/bin/env", &["python3", "python3-venv"])?;
             let mut make = Command::new("python3");
             make.args(["-m", "venv", "--clear"]).arg(&venv);
             if let Err(first) = run_quietly(&mut make) {
                 // Debian keeps ensurepip in a package of its own.
-                install(&["python3-venv"]).context(first)?;
+                self.install(&["python3-venv"]).context(first)?;
                 run_quietly(&mut make)?;
             }
             let mut pip = Command::new(&python);
@@ -360,120 +357,4 @@ impl Workplace {
         )?;
         Ok(program)
     }
-
-    pub fn empty_folder(&self, name: &str) -> Result<PathBuf> {
-        let folder = self.target.join(name);
-        if folder.exists() {
-            fs::remove_dir_all(&folder)?;
-        }
-        fs::create_dir_all(&folder)?;
-        Ok(folder)
-    }
-
-    /// Whether the program is newer than each of its sources, and still runs:
-    /// a distribution upgrade may have taken its library away.
-    pub fn is_fresh(&self, program: &Path, sources: &[&str]) -> bool {
-        let changed = |path: &Path| fs::metadata(path).and_then(|m| m.modified()).ok();
-        let Some(built) = changed(program) else {
-            return false;
-        };
-        let newest = sources.iter().map(|name| changed(&self.sources.join(name)));
-        // Without arguments each one prints its usage and exits with 2.
-        let starts = Command::new(program)
-            .output()
-            .is_ok_and(|o| o.status.code() == Some(2));
-        starts
-            && newest
-                .max()
-                .flatten()
-                .is_none_or(|source: SystemTime| source < built)
-    }
-}
-
-pub fn need_cyclone() -> Result<()> {
-    let packages = ["cyclonedds-dev", "cyclonedds-tools", "gcc", "libc6-dev"];
-    need("idlc", "/usr/include/dds/dds.h", &packages)
-}
-
-pub fn need_fastdds() -> Result<()> {
-    let header = "/usr/include/fastdds/dds/domain/DomainParticipant.hpp";
-    need(
-        "fastddsgen",
-        header,
-        &["libfastrtps-dev", "fastddsgen", "g++"],
-    )
-}
-
-pub fn compiler(name: &str, standard: &str, program: &Path) -> Command {
-    let mut command = Command::new(name);
-    command.arg(format!("-std={standard}")).args([
-        "-O2",
-        "-Wall",
-        "-Wextra",
-        "-Wno-unused-function",
-    ]);
-    command.arg("-o").arg(program);
-    command
-}
-
-/// Makes sure that a tool and a file are there, installing packages if not.
-pub fn need(tool: &str, file: &str, packages: &[&str]) -> Result<()> {
-    let found = || {
-        let on_path = std::env::var_os("PATH").is_some_and(|path| {
-            std::env::split_paths(&path).any(|folder| folder.join(tool).exists())
-        });
-        on_path && Path::new(file).exists()
-    };
-    if found() {
-        return Ok(());
-    }
-    install(packages)?;
-    if !found() {
-        bail!(
-            "{} installed, but {tool} or {file} is still missing",
-            packages.join(" ")
-        );
-    }
-    Ok(())
-}
-
-fn install(packages: &[&str]) -> Result<()> {
-    let by_hand = format!("apt-get install -y {}", packages.join(" "));
-    if !namespace::is_root() || !Path::new("/usr/bin/apt-get").exists() {
-        bail!("needs Debian packages; run as root: {by_hand}");
-    }
-    eprintln!("installing {}", packages.join(" "));
-    let apt = |arguments: &[&str]| {
-        let mut command = Command::new("apt-get");
-        run_quietly(
-            command
-                .args(arguments)
-                .env("DEBIAN_FRONTEND", "noninteractive"),
-        )
-    };
-    let line = [
-        &["install", "-y", "-q", "--no-install-recommends"],
-        packages,
-    ]
-    .concat();
-    if apt(&line).is_ok() {
-        return Ok(());
-    }
-    // The package lists may be missing or old.
-    apt(&["update", "-q"]).with_context(|| format!("while preparing: {by_hand}"))?;
-    apt(&line).with_context(|| by_hand.clone())
-}
-
-/// Runs to the end; on failure the error holds the last lines it printed.
-pub fn run_quietly(command: &mut Command) -> Result<()> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let outcome = command.output().with_context(|| format!("run {name}"))?;
-    if outcome.status.success() {
-        return Ok(());
-    }
-    let said = [outcome.stdout, outcome.stderr].concat();
-    let said = String::from_utf8_lossy(&said);
-    let lines: Vec<&str> = said.lines().collect();
-    let last = &lines[lines.len().saturating_sub(12)..];
-    bail!("{name} ended with {}: {}", outcome.status, last.join("\n"))
 }

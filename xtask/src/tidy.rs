@@ -47,6 +47,8 @@ const DOORS: &[&str] = &[
     "crates/net/src/poll.rs",
     "crates/shm/examples/",
     "crates/store/src/thread.rs",
+    "crates/testbed/",
+    "crates/lab/",
     "crates/cli/",
     "crates/sim/src/main.rs",
     "crates/sim/src/relay.rs",
@@ -99,6 +101,10 @@ const ARROWS: &[(&str, &[&str])] = &[
         "pteros-launch",
         &["pteros", "pteros-component", "pteros-net"],
     ),
+    // Knows nothing of Pteros, so that xtask builds without it.
+    ("pteros-testbed", &[]),
+    // net for Ctrl-C and what it asks of the scheduler.
+    ("pteros-lab", &["pteros", "pteros-net", "pteros-testbed"]),
     // net for what the doctor asks of the network alone.
     (
         "pteros-cli",
@@ -106,8 +112,10 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pteros",
             "pteros-component",
             "pteros-launch",
+            "pteros-lab",
             "pteros-net",
             "pteros-security",
+            "pteros-testbed",
         ],
     ),
     (
@@ -136,6 +144,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pteros-net",
             "pteros-rmw",
             "pteros",
+            "pteros-testbed",
         ],
     ),
 ];

@@ -6,6 +6,7 @@ use crate::component::ComponentVerb;
 use crate::demo::Demo;
 use crate::doctor::Doctor;
 use crate::interface::InterfaceVerb;
+use crate::lab::LabVerb;
 use crate::launch::Launch;
 use crate::lifecycle::LifecycleVerb;
 use crate::new::New;
@@ -124,6 +125,9 @@ pub enum Noun {
     /// Make and check keystores for secured nodes
     #[command(subcommand, arg_required_else_help = true)]
     Security(SecurityVerb),
+    /// Repeat what papers measured of ROS 2, beside other stacks
+    #[command(subcommand, arg_required_else_help = true)]
+    Lab(LabVerb),
     /// Look for what keeps nodes from talking, and say what mends it
     #[command(visible_alias = "wtf")]
     Doctor(Doctor),
@@ -151,6 +155,7 @@ impl Noun {
             Self::Tf(verb) => verb.run(shared),
             Self::Store(verb) => verb.run(shared),
             Self::Security(verb) => verb.run(shared),
+            Self::Lab(verb) => verb.run(shared),
             Self::Doctor(verb) => verb.run(shared),
             Self::Completion(verb) => verb.run(shared),
         }

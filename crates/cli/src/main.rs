@@ -20,6 +20,7 @@ mod dds_flags;
 mod demo;
 mod doctor;
 mod interface;
+mod lab;
 mod launch;
 mod lifecycle;
 mod log_line;
@@ -60,6 +61,20 @@ fn main() -> ExitCode {
     {
         guard(mark, std::io::stdin());
         return ExitCode::SUCCESS;
+    }
+    match words.get(1).map(String::as_str) {
+        // What the lab runs of this very binary.
+        Some(pteros_lab::lab::WORKER) => {
+            return pteros_lab::worker::main(words.into_iter().skip(2));
+        }
+        Some(pteros_testbed::network::INSIDE_TASK) => {
+            let rest = words.get(2..).unwrap_or_default();
+            return match pteros_testbed::network::run_inside(rest) {
+                Ok(_) => ExitCode::SUCCESS,
+                Err(error) => report(false, &error, FAILED),
+            };
+        }
+        _ => {}
     }
     let json = words.iter().any(|word| word == "--json");
     // What stands behind `run` is for another program, which may know more.

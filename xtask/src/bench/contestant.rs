@@ -6,18 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use pteros_testbed::contestant::CYCLONE_TUNED;
 
 /// Every contestant, in the order of the table.
 pub const NAMES: [&str; 4] = ["floor", "cyclone", "cyclone-tuned", "pteros"];
-
-/// Cyclone's settings for large samples: datagrams as large as UDP has them,
-/// fragments to match, socket buffers for one 4 MB sample, and a writer that
-/// does not stop for acknowledgements below 16 MB. The last three were chosen
-/// by trying them out at each size.
-pub const CYCLONE_TUNED: &str = "<General><MaxMessageSize>65500B</MaxMessageSize>\
-     <FragmentSize>65000B</FragmentSize></General>\
-     <Internal><SocketReceiveBufferSize min=\"4MB\"/><SocketSendBufferSize min=\"4MB\"/>\
-     <Watermarks><WhcHigh>16MB</WhcHigh></Watermarks></Internal>";
 
 /// Which CPUs the two processes may use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

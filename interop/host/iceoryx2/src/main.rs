@@ -160,6 +160,7 @@ impl Iceoryx {
 
 impl Stack for Iceoryx {
     fn open(options: &Options, ends: &Ends, traffic: &Arc<Traffic>) -> Result<Self, String> {
+        options.need_no_policies("iceoryx2")?;
         let mut this = Self::new(options, traffic)?;
         this.add(ends)?;
         Ok(this)

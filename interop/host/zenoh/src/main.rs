@@ -171,6 +171,7 @@ impl Zenoh {
 
 impl Stack for Zenoh {
     fn open(options: &Options, ends: &Ends, traffic: &Arc<Traffic>) -> Result<Self, String> {
+        options.need_no_policies("Zenoh")?;
         let mut this = Self::new(traffic)?;
         if let Some(topic) = &ends.out {
             let lender = options

@@ -2,8 +2,8 @@
 //! whether a run met them.
 
 use super::Results;
-use super::contestant::PTEROS;
 use super::rows::{Kind, Regime, Row, copied_twin};
+use pteros_testbed::contestant::PTEROS;
 
 /// What a figure of ours is divided by.
 pub enum Against {

@@ -4,9 +4,9 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
+use pteros_testbed::contestant::FLOOR;
+use pteros_testbed::{Contestant, Failure, Process, watch};
 
-use super::contestant::{Contestant, FLOOR, Failure, Process};
-use super::proc;
 use super::rows::{Kind, Regime, Size};
 use crate::bench::contestant::Pinning;
 use crate::driver::value;
@@ -290,7 +290,7 @@ impl Run<'_> {
             _ => None,
         };
         let bare = match &bare {
-            Some(processes) => Some(proc::memory(processes[0].id())?.pss_kb),
+            Some(processes) => Some(watch::memory(processes[0].id())?.pss_kb),
             None => None,
         };
         let figures = self.at_rest(&crowd, bare)?;
@@ -319,15 +319,15 @@ impl Run<'_> {
         let rest = if self.quick { 500 } else { 2000 } + 20 * crowd.len() as u64;
         std::thread::sleep(Duration::from_millis(rest));
         let sum = || -> Result<(f64, f64)> {
-            let used = crowd.iter().map(|p| proc::cpu(p.id()));
-            used.sum::<Result<proc::Used>>().map(|u| (u.ms, u.wakes))
+            let used = crowd.iter().map(|p| watch::cpu(p.id()));
+            used.sum::<Result<watch::Used>>().map(|u| (u.ms, u.wakes))
         };
         let (begin, before) = (Instant::now(), sum()?);
         std::thread::sleep(Duration::from_millis(rest));
         let (seconds, after) = (begin.elapsed().as_secs_f64(), sum()?);
         let (mut pss, mut private, mut threads) = (0, 0, 0);
         for process in crowd {
-            let memory = proc::memory(process.id())?;
+            let memory = watch::memory(process.id())?;
             pss += memory.pss_kb;
             private += memory.pss_anonymous_kb;
             threads += memory.threads;
@@ -351,7 +351,7 @@ impl Run<'_> {
         let watched = self.crowd(&[format!("nodes --nodes 1 --of {of}")])?;
         let look = || -> Result<f64, Failure> {
             std::thread::sleep(Duration::from_secs(2));
-            Ok(proc::memory(watched[0].id())?.pss_anonymous_kb as f64)
+            Ok(watch::memory(watched[0].id())?.pss_anonymous_kb as f64)
         };
         let before = look()?;
         let _others = self.crowd(&[format!("nodes --nodes {nodes} --first 1 --of {of}")])?;
@@ -371,7 +371,7 @@ impl Run<'_> {
                 CROWD_PATIENCE.as_secs()
             ),
         };
-        let bytes_before = proc::loopback_bytes()?;
+        let bytes_before = watch::loopback_bytes()?;
         let begin = Instant::now();
         let crowd: Result<Vec<_>, _> = (0..processes).map(|_| self.start(&line, None)).collect();
         let mut crowd = crowd?;
@@ -397,8 +397,11 @@ impl Run<'_> {
             let why = anyhow!("{met} of {processes} met all others in {CROWD_PATIENCE:?}");
             return Err(why.into());
         }
-        let kilobytes = (proc::loopback_bytes()? - bytes_before) as f64 / 1024.0;
-        let used: proc::Used = crowd.iter().map(|p| proc::cpu(p.id())).sum::<Result<_>>()?;
+        let kilobytes = (watch::loopback_bytes()? - bytes_before) as f64 / 1024.0;
+        let used: watch::Used = crowd
+            .iter()
+            .map(|p| watch::cpu(p.id()))
+            .sum::<Result<_>>()?;
         let figures = vec![("ms", ms), ("kB", kilobytes), ("cpu ms", used.ms)];
         Ok(Outcome {
             figures,

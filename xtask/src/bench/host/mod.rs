@@ -6,9 +6,7 @@
 //! build: ratios of one run mean much more than its numbers.
 
 mod aims;
-mod contestant;
 mod measure;
-mod proc;
 mod report;
 mod rows;
 
@@ -19,7 +17,7 @@ use anyhow::{Context, Result, bail};
 
 use super::median;
 use crate::{host_peers, namespace, peers};
-use contestant::{Contestant, Failure};
+use pteros_testbed::{Contestant, Failure, contestant};
 use rows::Row;
 
 /// The task that runs inside the namespace.
@@ -134,7 +132,7 @@ pub fn run_inside(arguments: &[String]) -> Result<()> {
     };
     let plan = Plan::parse(flags)?;
     let programs = peers::target_folder()?.join("release");
-    let all = contestant::all(Path::new(folder), &programs);
+    let all = contestant::all(Path::new(folder), &programs.join("host-peer"), &[]);
     let contestants = contestant::chosen(all, &plan.contestants)?;
     let clean = private_shared_memory();
     println!(

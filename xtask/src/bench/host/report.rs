@@ -5,9 +5,9 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use super::aims::AIMS;
-use super::contestant::{FLOOR, PTEROS};
 use super::rows::{Kind, Row};
 use super::{Cell, Results};
+use pteros_testbed::contestant::{FLOOR, PTEROS};
 
 /// The unit of a row's figures, for its head.
 fn unit(kind: &Kind) -> &'static str {

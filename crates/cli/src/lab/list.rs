@@ -1,0 +1,41 @@
+//! `pteros lab list`.
+
+use crate::shared::Shared;
+use anyhow::Result;
+use clap::Args;
+use pteros_lab::experiments::ALL;
+use serde_json::{Value, json};
+
+/// Arguments of `lab list`.
+#[derive(Debug, Args)]
+pub struct List {}
+
+impl List {
+    /// Prints the experiments by paper.
+    pub fn run(self, shared: &Shared) -> Result<()> {
+        if shared.console.json {
+            let all: Vec<Value> = ALL
+                .iter()
+                .map(|e| {
+                    json!({
+                        "id": e.id, "title": e.title, "shows": e.shows, "asks": e.asks,
+                        "paper": e.paper.citation(),
+                    })
+                })
+                .collect();
+            return Ok(shared.console.json(&json!(all))?);
+        }
+        let mut paper = None;
+        for experiment in ALL {
+            if paper != Some(experiment.paper) {
+                paper = Some(experiment.paper);
+                shared.console.line(experiment.paper.citation())?;
+            }
+            shared.console.line(format!(
+                "  \x1b[1m{:<6}\x1b[0m {} ({})",
+                experiment.id, experiment.title, experiment.shows
+            ))?;
+        }
+        Ok(())
+    }
+}

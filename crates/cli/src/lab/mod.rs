@@ -1,0 +1,35 @@
+//! `pteros lab`: published measurements, repeated, beside real peers.
+
+mod compare;
+mod list;
+mod report;
+mod run;
+
+use crate::shared::Shared;
+use anyhow::Result;
+use clap::Subcommand;
+
+/// Verbs of `lab`.
+#[derive(Debug, Subcommand)]
+pub enum LabVerb {
+    /// List the experiments
+    List(list::List),
+    /// Measure experiments beside other stacks, and report
+    Run(run::Run),
+    /// Write the report of a run anew, and print its summary
+    Report(report::Report),
+    /// Say what became better or worse from one run to another; exit code 1 if anything became worse
+    Compare(compare::Compare),
+}
+
+impl LabVerb {
+    /// Runs the verb.
+    pub fn run(self, shared: &Shared) -> Result<()> {
+        match self {
+            Self::List(verb) => verb.run(shared),
+            Self::Run(verb) => verb.run(shared),
+            Self::Report(verb) => verb.run(shared),
+            Self::Compare(verb) => verb.run(shared),
+        }
+    }
+}

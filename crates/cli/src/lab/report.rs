@@ -1,0 +1,30 @@
+//! `pteros lab report`.
+
+use crate::shared::Shared;
+use anyhow::Result;
+use clap::Args;
+use pteros_lab::report::{Report as Loaded, summary};
+use pteros_lab::store::Store;
+use std::path::PathBuf;
+
+/// Arguments of `lab report`.
+#[derive(Debug, Args)]
+pub struct Report {
+    /// Folder of the run
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+impl Report {
+    /// Writes report.html and results.json from the raw samples, and prints the summary.
+    pub fn run(self, shared: &Shared) -> Result<()> {
+        let store = Store::open(&self.folder)?;
+        let report = Loaded::load(&store)?;
+        report.write(&store)?;
+        if shared.console.json {
+            let text = store.read("results.json").unwrap_or_default();
+            return Ok(shared.console.text(&text)?);
+        }
+        Ok(shared.console.text(&summary(&report))?)
+    }
+}

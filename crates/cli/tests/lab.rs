@@ -1,0 +1,182 @@
+//! `pteros lab`: tiny runs through every layer, interrupted, gone on with, refused.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "waits for a command that works in real time"
+)]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use support::{Answer, finish, pteros, start};
+
+/// A folder for runs, removed in the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let folder = format!("pteros-lab-{name}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(folder);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("a folder for the test");
+        Self(folder)
+    }
+
+    fn out(&self) -> PathBuf {
+        self.0.join("out")
+    }
+
+    /// `pteros lab run WORDS --out FOLDER/out`, peers' programs in the folder, too.
+    fn lab(&self, words: &str) -> Command {
+        let mut command = pteros();
+        command.env("XDG_CACHE_HOME", &self.0);
+        command.args(["lab", "run"]).args(words.split(' '));
+        command.arg("--out").arg(self.out());
+        command
+    }
+
+    fn run(&self, words: &str) -> Answer {
+        finish(self.lab(words))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn lines(path: &Path) -> usize {
+    fs::read_to_string(path).map_or(0, |text| text.lines().count())
+}
+
+#[test]
+fn every_experiment_runs_reports_and_is_gone_on_with() {
+    let folder = Folder::new("smoke");
+    let answer = folder.run("all --smoke --peers none");
+    assert_eq!(answer.code, Some(0), "{}{}", answer.out, answer.err);
+    let out = folder.out();
+    let listed = finish({
+        let mut command = pteros();
+        command.args(["lab", "list", "--json"]);
+        command
+    });
+    let listed: serde_json::Value = serde_json::from_str(&listed.out).expect("JSON");
+    for experiment in listed.as_array().expect("a list") {
+        let id = experiment["id"].as_str().expect("an id");
+        assert!(answer.out.contains(id), "{id} is not in {}", answer.out);
+        let journal = out.join(id).join("measured.jsonl");
+        assert!(lines(&journal) > 0, "{} is empty", journal.display());
+    }
+    let page = fs::read_to_string(out.join("report.html")).expect("a report");
+    for outside in ["http://", "https://", "src=", "@import", "url("] {
+        assert!(!page.contains(outside), "the report fetches {outside}");
+    }
+    let results = fs::read_to_string(out.join("results.json")).expect("results");
+    let results: serde_json::Value = serde_json::from_str(&results).expect("JSON");
+    let cells = &results["experiments"][0]["cells"];
+    assert_eq!(cells[0]["delivery"]["lost"], 0, "{}", cells[0]);
+    // As if killed in the midst of a repeat: what it left behind is cut off, and
+    // nothing that is finished is measured again.
+    let journal = out.join("m16.1/measured.jsonl");
+    let samples = out.join("m16.1/samples.csv");
+    let (whole, all) = (lines(&journal), lines(&samples));
+    let text = fs::read_to_string(&journal).expect("a journal");
+    let cut = text.trim_end().rfind('\n').expect("two lines") + 9;
+    fs::write(&journal, &text[..cut]).expect("written");
+    let again = folder.run("m16.1 --smoke --peers none");
+    assert_eq!(again.code, Some(0), "{}{}", again.out, again.err);
+    assert!(again.err.contains("going on"), "{}", again.err);
+    assert_eq!((lines(&journal), lines(&samples)), (whole, all));
+    // Nothing is left to do, and nothing changed.
+    let compared = finish({
+        let mut command = pteros();
+        command.args(["lab", "compare"]).arg(&out).arg(&out);
+        command
+    });
+    assert_eq!(compared.code, Some(0), "{}", compared.err);
+    assert!(compared.out.contains("0 worse"), "{}", compared.out);
+    // Another extent does not go on with it.
+    let full = folder.run("m16.1 --full --peers none");
+    assert_eq!(full.code, Some(1));
+    assert!(full.err.contains("holds a --smoke run"), "{}", full.err);
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured() {
+    let folder = Folder::new("interrupted");
+    let mut running = start(folder.lab("m16.1 --quick --peers none --repeats 9"));
+    let journal = folder.out().join("m16.1/measured.jsonl");
+    let patience = Instant::now() + Duration::from_secs(60);
+    let mut report = pteros();
+    report.args(["lab", "report"]).arg(folder.out());
+    // Fails until a first repeat is written down.
+    while report.output().expect("it runs").status.code() != Some(0) {
+        assert!(Instant::now() < patience, "nothing measured in a minute");
+    }
+    running.signal("INT");
+    let answer = running.wait();
+    assert_eq!(answer.code, Some(130), "{}", answer.err);
+    assert!(answer.err.contains("goes on where"), "{}", answer.err);
+    assert!(folder.out().join("report.html").exists());
+    assert!(lines(&journal) > 0);
+}
+
+#[test]
+fn a_wrong_word_says_what_was_meant() {
+    let folder = Folder::new("words");
+    for (words, hint) in [
+        ("m16.l", "did you mean m16.1"),
+        ("m16.1 --peers ciclone", "did you mean cyclone"),
+        ("m16.1 --repeats 0", "--repeats"),
+        ("m16.1 --quick --full", "cannot be used with"),
+    ] {
+        let answer = folder.run(words);
+        assert_ne!(answer.code, Some(0), "{words}");
+        assert!(answer.err.contains(hint), "{words}: {}", answer.err);
+    }
+    assert!(!folder.out().exists(), "nothing begins before all is right");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named_at_the_start() {
+    let folder = Folder::new("unwritable");
+    fs::write(folder.out(), "a file").expect("written");
+    let answer = folder.run("m16.1 --smoke --peers none");
+    assert_eq!(answer.code, Some(1));
+    let out = folder.out().to_string_lossy().into_owned();
+    assert!(answer.err.contains(&out), "{}", answer.err);
+    let mut report = pteros();
+    report.args(["lab", "report"]).arg(&folder.0);
+    let report = finish(report);
+    assert_eq!(report.code, Some(1));
+    assert!(report.err.contains("no run of the lab"), "{}", report.err);
+}
+
+#[test]
+fn a_peer_that_cannot_be_had_is_missing_and_the_rest_is_measured() {
+    let folder = Folder::new("missing");
+    let mut command = folder.lab("m16.1 --smoke --peers fastdds");
+    // What builds it is out of sight, but for what the lab itself asks for.
+    let tools = folder.0.join("tools");
+    fs::create_dir_all(&tools).expect("a folder");
+    for tool in ["unshare", "ip", "mount", "setpriv", "chrt", "date"] {
+        let found = std::env::split_paths(&std::env::var_os("PATH").expect("PATH"))
+            .map(|folder| folder.join(tool))
+            .find(|path| path.exists());
+        if let Some(found) = found {
+            std::os::unix::fs::symlink(found, tools.join(tool)).expect("a link");
+        }
+    }
+    let answer = finish({
+        command.env("PATH", &tools);
+        command
+    });
+    assert_eq!(answer.code, Some(0), "{}{}", answer.out, answer.err);
+    assert!(answer.err.contains("missing: fastdds"), "{}", answer.err);
+    assert!(answer.out.contains("Missing: fastdds"), "{}", answer.out);
+    assert!(answer.out.contains("apt-get install"), "{}", answer.out);
+}

@@ -1,0 +1,54 @@
+//! M16: one publisher of a string at 10 Hz, 256 B to 4 MB, SCHED_FIFO and mlockall,
+//! latency from the publish call to the callback (Maruyama et al. 2016, 3).
+
+pub mod latency;
+
+use crate::experiment::{Cell, Extent};
+use crate::flow::Flow;
+
+/// The paper's rate.
+const RATE: u64 = 10;
+
+/// Payload bytes: the paper's are powers of two from 256 B to 4 MB.
+pub fn sizes(extent: Extent) -> Vec<u64> {
+    match extent {
+        Extent::Smoke => vec![256],
+        Extent::Quick => vec![256, 16 << 10, 256 << 10, 4 << 20],
+        Extent::Full => (8..=22).map(|power| 1 << power).collect(),
+    }
+}
+
+/// The policies of tables 3 and 5 by name, and a flow with them.
+pub fn flow(policies: &str, size: u64, extent: Extent) -> Flow {
+    let (is_reliable, depth) = match policies {
+        "best-effort" => (false, Some(1)),
+        "1-depth" => (true, Some(1)),
+        "10-depth" => (true, Some(10)),
+        "100-depth" => (true, Some(100)),
+        _ => (true, None),
+    };
+    Flow {
+        is_intra: false,
+        is_text: true,
+        size,
+        count: extent.choose(3, 15, 100),
+        warmup: 0,
+        rate: extent.choose(100, RATE, RATE),
+        is_reliable,
+        is_transient_local: is_reliable,
+        depth,
+        deadline_ms: 100,
+        subscribers: 1,
+        waits_for_match: true,
+        is_real_time: true,
+    }
+}
+
+/// A cell with these parameters.
+pub fn cell(case: Vec<(&'static str, String)>, contestant: &'static str, flow: &Flow) -> Cell {
+    Cell {
+        case,
+        contestant,
+        seconds: flow.seconds(),
+    }
+}

@@ -1,0 +1,22 @@
+//! The experiments, a file each.
+
+pub mod m16;
+
+use crate::experiment::Experiment;
+
+/// All of them, in the order of the papers and of their figures.
+pub const ALL: &[&Experiment] = &[&m16::latency::EXPERIMENT];
+
+/// Every word that means some: `all`, papers, experiments.
+pub fn names() -> Vec<String> {
+    let mut names = vec!["all".to_owned()];
+    for experiment in ALL {
+        if let Some((paper, _)) = experiment.id.split_once('.')
+            && !names.iter().any(|name| name == paper)
+        {
+            names.push(paper.to_owned());
+        }
+        names.push(experiment.id.to_owned());
+    }
+    names
+}

@@ -1,0 +1,203 @@
+//! The report as one HTML file: nothing is fetched, it reads on a phone, and it is light
+//! or dark as its reader's system is. What a table's entry rests on is told when it
+//! is pointed at.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use serde_json::Value;
+
+use super::{Report, rerun, sentences, svg, warnings};
+use crate::exhibit::{Exhibit, Table, Tone, number};
+use crate::results::View;
+
+const STYLE: &str = include_str!("style.css");
+
+/// The whole page.
+pub fn page(report: &Report) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { "Pteros lab" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                header {
+                    h1 { "Pteros lab" }
+                    p {
+                        "Four papers on ROS 2, repeated against real peers in the same run. "
+                        "Published values come from other machines and are context; what counts is ours beside a peer's."
+                    }
+                }
+                main {
+                    (findings(report))
+                    (missing(report))
+                    nav {
+                        @for view in &report.views {
+                            a href=(format!("#{}", anchor(view))) { (view.experiment.id) " " (view.experiment.title) }
+                        }
+                    }
+                    @for view in &report.views {
+                        (experiment(view))
+                    }
+                    (environment(report))
+                }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn anchor(view: &View) -> String {
+    view.experiment.id.replace('.', "-")
+}
+
+fn findings(report: &Report) -> Markup {
+    html! {
+        section id="findings" {
+            h2 { "Where Pteros is worse than a peer" }
+            @if report.findings.is_empty() {
+                p { "In no cell, beyond noise." }
+            } @else {
+                div class="scroll" { table {
+                    thead { tr { th { "experiment" } th { "case" } th { "metric" } th { "Pteros" } th { "peer" } th { "its value" } th { "ratio" } } }
+                    tbody {
+                        @for f in &report.findings {
+                            tr {
+                                td { (f.experiment) }
+                                td { (f.case) }
+                                td { (f.metric) " (" (f.unit) ")" }
+                                td class="num" { (number(f.ours)) }
+                                td { (f.peer) }
+                                td class="num" { (number(f.theirs)) }
+                                td class="num bad" { (number(f.ours / f.theirs)) }
+                            }
+                        }
+                    }
+                } }
+                p class="faint" {
+                    "All repeats of ours lie on the worse side of all repeats of the peer's, and the medians are more than 5 % apart. "
+                    "Of equal contestants that happens by chance in one cell of twenty with 3 repeats, in one of 250 with 5."
+                }
+            }
+        }
+    }
+}
+
+fn missing(report: &Report) -> Markup {
+    let (missing, denied) = (report.said("missing"), report.said("denied"));
+    html! {
+        @if !(missing.is_empty() && denied.is_empty()) {
+            section {
+                h2 { "What is missing, and why" }
+                ul {
+                    @for text in missing.iter().chain(&denied) { li { (text) } }
+                }
+            }
+        }
+    }
+}
+
+fn experiment(view: &View) -> Markup {
+    let experiment = view.experiment;
+    html! {
+        section id=(anchor(view)) {
+            h2 { (experiment.id) " · " (experiment.title) }
+            p { (experiment.asks) }
+            p class="faint" { (experiment.paper.citation()) "; " (experiment.shows) ". " (view.extent.name()) " run." }
+            @for warning in warnings(view) { p class="warning" { (warning) } }
+            @for sentence in sentences(view) { p { (sentence) } }
+            @for exhibit in (experiment.exhibits)(view) {
+                @match exhibit {
+                    Exhibit::Table(shown) => (table(&shown)),
+                    Exhibit::Figure(figure) => (svg::draw(&figure)),
+                }
+            }
+            (notes(view))
+            p {
+                "Again: " code { (rerun(experiment, view)) } ". "
+                a href=(format!("{}/samples.csv", experiment.id)) { "Raw samples" } ", "
+                a href="results.json" { "results" } "."
+            }
+        }
+    }
+}
+
+fn notes(view: &View) -> Markup {
+    let mut all: Vec<String> = Vec::new();
+    for cell in &view.cells {
+        let failure = cell.failure.iter().map(|(_, why)| why);
+        for note in cell.notes.iter().chain(failure) {
+            let text = format!("{}: {note}", cell.contestant);
+            if !all.contains(&text) {
+                all.push(text);
+            }
+        }
+    }
+    html! {
+        @if !all.is_empty() {
+            details {
+                summary { (all.len()) " remarks" }
+                ul { @for note in &all { li { (note) } } }
+            }
+        }
+    }
+}
+
+fn table(table: &Table) -> Markup {
+    html! {
+        h3 { (table.title) }
+        div class="scroll" { table {
+            thead { tr { @for column in &table.columns { th { (column) } } } }
+            tbody {
+                @for row in &table.rows {
+                    tr {
+                        @for (index, entry) in row.iter().enumerate() {
+                            td class=(class(index, entry.tone)) title=[(!entry.hint.is_empty()).then_some(&entry.hint)] { (entry.text) }
+                        }
+                    }
+                }
+            }
+        } }
+        @if !table.note.is_empty() { p class="faint" { (table.note) } }
+    }
+}
+
+fn class(index: usize, tone: Tone) -> String {
+    let align = if index == 0 { "" } else { "num" };
+    let tone = match tone {
+        Tone::Plain => "",
+        Tone::Good => " good",
+        Tone::Bad => " bad",
+        Tone::Faint => " faint",
+    };
+    format!("{align}{tone}")
+}
+
+fn environment(report: &Report) -> Markup {
+    html! {
+        section id="environment" {
+            h2 { "Measured on" }
+            div class="scroll" { table { tbody {
+                @for (name, value) in report.environment.as_object().into_iter().flatten() {
+                    @if !["missing", "denied"].contains(&name.as_str()) {
+                        tr { td { (name) } td { (words(value)) } }
+                    }
+                }
+            } } }
+        }
+    }
+}
+
+fn words(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(list) => list.iter().map(words).collect::<Vec<_>>().join("; "),
+        Value::Object(map) => {
+            let pair = |(name, value): (&String, &Value)| format!("{name}: {}", words(value));
+            map.iter().map(pair).collect::<Vec<_>>().join("; ")
+        }
+        other => other.to_string(),
+    }
+}

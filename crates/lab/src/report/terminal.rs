@@ -1,0 +1,95 @@
+//! The summary that is printed: per experiment its table, what was found and how to
+//! run it again; first of all where ours is worse.
+
+use std::fmt::Write;
+
+use super::{Report, rerun, sentences, warnings};
+use crate::exhibit::{Entry, Exhibit, Table, Tone, number};
+
+/// All of it as text with colours, which the caller takes out where there are none.
+pub fn summary(report: &Report) -> String {
+    let mut out = String::new();
+    for view in &report.views {
+        let experiment = view.experiment;
+        let _ = writeln!(
+            out,
+            "\n\x1b[1m{}  {}\x1b[0m  ({}, {})\n{}",
+            experiment.id, experiment.title, experiment.shows, view.extent, experiment.asks
+        );
+        for exhibit in (experiment.exhibits)(view) {
+            if let Exhibit::Table(shown) = exhibit {
+                out += &table(&shown);
+            }
+        }
+        for sentence in sentences(view) {
+            let _ = writeln!(out, "{sentence}");
+        }
+        for warning in warnings(view) {
+            let _ = writeln!(out, "\x1b[33m{warning}\x1b[0m");
+        }
+        let _ = writeln!(out, "Again: {}", rerun(experiment, view));
+    }
+    out += &findings(report);
+    for (key, head) in [("missing", "Missing"), ("denied", "Not allowed here")] {
+        for said in report.said(key) {
+            let _ = writeln!(out, "{head}: {said}");
+        }
+    }
+    out
+}
+
+fn findings(report: &Report) -> String {
+    let mut out = String::from("\n");
+    if report.findings.is_empty() {
+        out += "No cell in which Pteros is worse than a peer beyond noise.\n";
+        return out;
+    }
+    let _ = writeln!(
+        out,
+        "\x1b[1mWorse than a peer in {} cells:\x1b[0m",
+        report.findings.len()
+    );
+    for f in &report.findings {
+        let _ = writeln!(
+            out,
+            "  {} {}: {} {} {}, {} {}",
+            f.experiment,
+            f.case,
+            f.metric,
+            number(f.ours),
+            f.unit,
+            f.peer,
+            number(f.theirs)
+        );
+    }
+    out
+}
+
+/// A table as text.
+pub fn table(table: &Table) -> String {
+    let mut widths: Vec<usize> = table.columns.iter().map(|c| c.chars().count()).collect();
+    for row in &table.rows {
+        for (width, entry) in widths.iter_mut().zip(row) {
+            *width = (*width).max(entry.text.chars().count());
+        }
+    }
+    let mut out = format!("\n{}\n", table.title);
+    let head: Vec<Entry> = table.columns.iter().map(Entry::plain).collect();
+    for row in std::iter::once(&head).chain(&table.rows) {
+        for (index, (entry, width)) in row.iter().zip(&widths).enumerate() {
+            let pad = " ".repeat(width.saturating_sub(entry.text.chars().count()));
+            let text = match entry.tone {
+                Tone::Plain => entry.text.clone(),
+                Tone::Good => format!("\x1b[32m{}\x1b[0m", entry.text),
+                Tone::Bad => format!("\x1b[31m{}\x1b[0m", entry.text),
+                Tone::Faint => format!("\x1b[2m{}\x1b[0m", entry.text),
+            };
+            let _ = match index {
+                0 => write!(out, "{text}{pad}"),
+                _ => write!(out, "  {pad}{text}"),
+            };
+        }
+        out.push('\n');
+    }
+    out
+}

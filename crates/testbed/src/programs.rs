@@ -1,0 +1,195 @@
+//! The other stacks' programs that benches and the lab compare with, built on
+//! demand: C and C++ against Debian's packages, iceoryx2 and Zenoh as cargo
+//! projects of their own, outside the workspace. What cannot be had is said and
+//! left out of the comparison.
+//!
+//! The sources are the repository's `interop/host`; a binary carries them with
+//! it, see [`unpack`].
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::workplace::{Workplace, compiler, is_on_path, run_quietly};
+
+/// A program, built or not.
+#[derive(Debug)]
+pub struct Program {
+    /// The stack, as [`crate::Contestant::stack`] names it.
+    pub stack: &'static str,
+    /// The program's file name.
+    pub name: &'static str,
+    /// Where it is, or why it is not.
+    pub outcome: Result<PathBuf>,
+}
+
+macro_rules! embedded {
+    ($($path:literal),* $(,)?) => {
+        &[$(($path, include_str!(concat!("../../../interop/", $path)))),*]
+    };
+}
+
+/// Paths below `interop` and texts of all that is built here.
+const SOURCES: &[(&str, &str)] = embedded![
+    "peer.h",
+    "array.idl",
+    "chatter.idl",
+    "host/host.h",
+    "host/host.rs",
+    "host/payload.idl",
+    "host/floor.c",
+    "host/cyclone.c",
+    "host/fastdds.cpp",
+    "host/iceoryx2/Cargo.toml",
+    "host/iceoryx2/Cargo.lock",
+    "host/iceoryx2/src/main.rs",
+    "host/zenoh/Cargo.toml",
+    "host/zenoh/Cargo.lock",
+    "host/zenoh/src/main.rs",
+];
+
+/// Writes the sources that this binary carries below `folder`; a file that is
+/// there already with the same text stays as old as it is, so that nothing is
+/// built again.
+///
+/// # Errors
+/// The system's, with the file.
+pub fn unpack(folder: &Path) -> Result<()> {
+    for (path, text) in SOURCES {
+        let file = folder.join(path);
+        if fs::read_to_string(&file).is_ok_and(|there| there == *text) {
+            continue;
+        }
+        let parent = file.parent().unwrap_or(folder);
+        fs::create_dir_all(parent).with_context(|| format!("make {}", parent.display()))?;
+        fs::write(&file, text).with_context(|| format!("write {}", file.display()))?;
+    }
+    Ok(())
+}
+
+/// Builds what is missing or old of the `wanted` stacks' programs, all when
+/// none is named.
+pub fn prepare(work: &Workplace, wanted: &[String]) -> Vec<Program> {
+    type Build = fn(&Workplace) -> Result<PathBuf>;
+    let list: [(&str, &str, Build); 5] = [
+        ("floor", "floor", build_floor),
+        ("cyclone", "cyclone-host", build_cyclone),
+        ("fastdds", "fastdds-host", build_fastdds),
+        ("iceoryx2", "iceoryx2-host", |work| {
+            build_cargo(work, "iceoryx2")
+        }),
+        ("zenoh", "zenoh-host", |work| build_cargo(work, "zenoh")),
+    ];
+    let is_wanted = |stack: &str| wanted.is_empty() || wanted.iter().any(|name| name == stack);
+    list.into_iter()
+        .filter(|(stack, ..)| is_wanted(stack))
+        .map(|(stack, name, build)| Program {
+            stack,
+            name,
+            outcome: build(work),
+        })
+        .collect()
+}
+
+fn build_floor(work: &Workplace) -> Result<PathBuf> {
+    let program = work.programs.join("floor");
+    if work.is_fresh(&program, &["host/floor.c", "peer.h"]) {
+        return Ok(program);
+    }
+    work.need("cc", "/usr/bin/cc", &["gcc", "libc6-dev"])?;
+    let mut cc = compiler("cc", "gnu11", &program);
+    run_quietly(cc.arg(work.sources.join("host/floor.c")).arg("-lpthread"))?;
+    Ok(program)
+}
+
+fn build_cyclone(work: &Workplace) -> Result<PathBuf> {
+    let program = work.programs.join("cyclone-host");
+    let sources = [
+        "host/cyclone.c",
+        "host/host.h",
+        "peer.h",
+        "array.idl",
+        "chatter.idl",
+    ];
+    if work.is_fresh(&program, &sources) {
+        return Ok(program);
+    }
+    work.need_cyclone()?;
+    let generated = work.empty_folder("cyclone-host")?;
+    let mut cc = compiler("cc", "gnu11", &program);
+    cc.arg("-I").arg(&generated);
+    cc.arg(work.sources.join("host/cyclone.c"));
+    for name in ["array", "chatter"] {
+        let mut idlc = Command::new("idlc");
+        idlc.args(["-t", "-o"]).arg(&generated);
+        run_quietly(idlc.arg(work.sources.join(format!("{name}.idl"))))?;
+        cc.arg(generated.join(format!("{name}.c")));
+    }
+    run_quietly(cc.args(["-lddsc", "-lpthread"]))?;
+    Ok(program)
+}
+
+fn build_fastdds(work: &Workplace) -> Result<PathBuf> {
+    let program = work.programs.join("fastdds-host");
+    let sources = [
+        "host/fastdds.cpp",
+        "host/host.h",
+        "host/payload.idl",
+        "peer.h",
+        "array.idl",
+        "chatter.idl",
+    ];
+    if work.is_fresh(&program, &sources) {
+        return Ok(program);
+    }
+    work.need_fastdds()?;
+    let generated = work.empty_folder("fastdds-host")?;
+    let mut cxx = compiler("g++", "c++17", &program);
+    cxx.arg("-I").arg(&generated);
+    cxx.arg(work.sources.join("host/fastdds.cpp"));
+    for (name, folder) in [("array", ""), ("chatter", ""), ("payload", "host")] {
+        // It writes beside its input whatever -d says about includes.
+        let idl = generated.join(format!("{name}.idl"));
+        fs::copy(work.sources.join(folder).join(format!("{name}.idl")), &idl)
+            .with_context(|| format!("copy {name}.idl"))?;
+        let mut generator = Command::new("fastddsgen");
+        generator.args(["-replace", "-d"]).arg(&generated).arg(&idl);
+        run_quietly(generator.current_dir(&generated))?;
+        cxx.arg(generated.join(format!("{name}.cxx")));
+        cxx.arg(generated.join(format!("{name}PubSubTypes.cxx")));
+    }
+    run_quietly(cxx.args(["-lfastrtps", "-lfastcdr", "-lpthread"]))?;
+    Ok(program)
+}
+
+/// A cargo project of its own in `host/NAME`; its crates come from the registry,
+/// as its lock file says, where installing is allowed.
+fn build_cargo(work: &Workplace, name: &str) -> Result<PathBuf> {
+    let program = work.programs.join(format!("{name}-host"));
+    let file = |path: &str| format!("host/{name}/{path}");
+    let files = ["src/main.rs", "Cargo.toml", "Cargo.lock"].map(file);
+    let sources: Vec<&str> = files
+        .iter()
+        .map(String::as_str)
+        .chain(["host/host.rs"])
+        .collect();
+    if work.is_fresh(&program, &sources) {
+        return Ok(program);
+    }
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    if !work.may_install || !(is_on_path("cargo") || Path::new(&cargo).exists()) {
+        bail!("is built from the crate registry by cargo, for which it needs leave and cargo");
+    }
+    eprintln!("building {name}, which takes minutes the first time");
+    let target = work.target.join("cargo");
+    let mut build = Command::new(cargo);
+    build.args(["build", "--release", "--locked", "--quiet"]);
+    build.current_dir(work.sources.join("host").join(name));
+    run_quietly(build.env("CARGO_TARGET_DIR", &target))
+        .with_context(|| format!("needs {name} from the crate registry"))?;
+    let built = target.join("release").join(format!("{name}-host"));
+    fs::copy(&built, &program).with_context(|| format!("copy {}", built.display()))?;
+    Ok(program)
+}

@@ -1,0 +1,179 @@
+//! Where other stacks' programs are built, and what building asks of the system:
+//! packages, compilers, generators.
+//!
+//! A program is built again when a source is newer, or when it no longer starts.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+use anyhow::{Context, Result, bail};
+
+use crate::network;
+
+/// Where the peers' sources are and where they are built.
+#[derive(Clone, Debug)]
+pub struct Workplace {
+    /// The folder of the sources, as the repository's `interop`.
+    pub sources: PathBuf,
+    /// What building leaves behind.
+    pub target: PathBuf,
+    /// The programs.
+    pub programs: PathBuf,
+    /// Whether missing packages may be installed.
+    pub may_install: bool,
+}
+
+impl Workplace {
+    /// Makes the folders below `target`.
+    ///
+    /// # Errors
+    /// The system's, with the folder.
+    pub fn open(sources: PathBuf, target: PathBuf, may_install: bool) -> Result<Self> {
+        let programs = target.join("bin");
+        fs::create_dir_all(&programs).with_context(|| format!("make {}", programs.display()))?;
+        Ok(Self {
+            sources,
+            target,
+            programs,
+            may_install,
+        })
+    }
+
+    /// An empty folder for generated sources.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn empty_folder(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.target.join(name);
+        if folder.exists() {
+            fs::remove_dir_all(&folder).with_context(|| format!("empty {}", folder.display()))?;
+        }
+        fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
+        Ok(folder)
+    }
+
+    /// Whether the program is newer than each of its sources, and still runs:
+    /// a distribution upgrade may have taken its library away.
+    pub fn is_fresh(&self, program: &Path, sources: &[&str]) -> bool {
+        let changed = |path: &Path| fs::metadata(path).and_then(|m| m.modified()).ok();
+        let Some(built) = changed(program) else {
+            return false;
+        };
+        let newest = sources.iter().map(|name| changed(&self.sources.join(name)));
+        // Without arguments each one prints its usage and exits with 2.
+        let starts = Command::new(program)
+            .output()
+            .is_ok_and(|o| o.status.code() == Some(2));
+        starts
+            && newest
+                .max()
+                .flatten()
+                .is_none_or(|source: SystemTime| source < built)
+    }
+
+    /// What programs over Cyclone DDS are built with.
+    ///
+    /// # Errors
+    /// What is missing and how to get it.
+    pub fn need_cyclone(&self) -> Result<()> {
+        let packages = ["cyclonedds-dev", "cyclonedds-tools", "gcc", "libc6-dev"];
+        self.need("idlc", "/usr/include/dds/dds.h", &packages)
+    }
+
+    /// What programs over Fast DDS are built with.
+    ///
+    /// # Errors
+    /// What is missing and how to get it.
+    pub fn need_fastdds(&self) -> Result<()> {
+        let header = "/usr/include/fastdds/dds/domain/DomainParticipant.hpp";
+        let packages = ["libfastrtps-dev", "fastddsgen", "g++"];
+        self.need("fastddsgen", header, &packages)
+    }
+
+    /// Makes sure that a tool and a file are there, installing Debian packages
+    /// if not and if that is allowed.
+    ///
+    /// # Errors
+    /// What is missing and how to get it.
+    pub fn need(&self, tool: &str, file: &str, packages: &[&str]) -> Result<()> {
+        if is_on_path(tool) && Path::new(file).exists() {
+            return Ok(());
+        }
+        self.install(packages)?;
+        if !(is_on_path(tool) && Path::new(file).exists()) {
+            bail!(
+                "{} installed, but {tool} or {file} is still missing",
+                packages.join(" ")
+            );
+        }
+        Ok(())
+    }
+
+    /// Installs Debian packages, where that is allowed.
+    ///
+    /// # Errors
+    /// How to do it by hand, or what apt-get said.
+    pub fn install(&self, packages: &[&str]) -> Result<()> {
+        let by_hand = format!("apt-get install -y {}", packages.join(" "));
+        let can = network::is_root() && Path::new("/usr/bin/apt-get").exists();
+        if !can || !self.may_install {
+            bail!("needs Debian packages; run as root: {by_hand}");
+        }
+        eprintln!("installing {}", packages.join(" "));
+        let apt = |arguments: &[&str]| {
+            let mut command = Command::new("apt-get");
+            command.env("DEBIAN_FRONTEND", "noninteractive");
+            run_quietly(command.args(arguments))
+        };
+        let line = [
+            &["install", "-y", "-q", "--no-install-recommends"],
+            packages,
+        ]
+        .concat();
+        if apt(&line).is_ok() {
+            return Ok(());
+        }
+        // The package lists may be missing or old.
+        apt(&["update", "-q"]).with_context(|| format!("while preparing: {by_hand}"))?;
+        apt(&line).with_context(|| by_hand.clone())
+    }
+}
+
+/// Whether a program of that name is found where commands are looked for.
+pub fn is_on_path(tool: &str) -> bool {
+    std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(tool).exists()))
+}
+
+/// A compiler's command line up to the sources.
+pub fn compiler(name: &str, standard: &str, program: &Path) -> Command {
+    let mut command = Command::new(name);
+    command.arg(format!("-std={standard}")).args([
+        "-O2",
+        "-Wall",
+        "-Wextra",
+        "-Wno-unused-function",
+    ]);
+    command.arg("-o").arg(program);
+    command
+}
+
+/// Runs to the end; on failure the error holds the last lines it printed.
+///
+/// # Errors
+/// That it could not be started, or how it ended.
+pub fn run_quietly(command: &mut Command) -> Result<()> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let outcome = command.output().with_context(|| format!("run {name}"))?;
+    if outcome.status.success() {
+        return Ok(());
+    }
+    let said = [outcome.stdout, outcome.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    let lines: Vec<&str> = said.lines().collect();
+    let last = lines.len().saturating_sub(12);
+    let last = lines.get(last..).unwrap_or_default();
+    bail!("{name} ended with {}: {}", outcome.status, last.join("\n"))
+}
