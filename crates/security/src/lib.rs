@@ -20,6 +20,7 @@
 )]
 
 pub mod certificate;
+pub mod crypto;
 pub mod date;
 pub mod document;
 pub mod enclave;
