@@ -66,7 +66,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pteros-net", &[]),
     ("pteros-shm", &[]),
     ("pteros-store", &[]),
-    ("pteros-security", &[]),
+    // rtps for ids and times.
+    ("pteros-security", &["pteros-rtps"]),
     (
         "pteros-rmw",
         &[

@@ -19,6 +19,7 @@
     )
 )]
 
+pub mod auth;
 pub mod certificate;
 pub mod crypto;
 pub mod date;

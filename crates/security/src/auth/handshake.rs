@@ -1,0 +1,253 @@
+//! One peer's handshake. What cannot be believed changes nothing: anybody can
+//! send in a peer's name, so a forged message must not end an honest
+//! handshake. It ends when it succeeds or when its time is over.
+
+use std::fmt;
+
+use super::agreement::Agreement;
+use super::exchange::{
+    Contribution, Peer, Rejection, Side, credentials, credentials_hash, has_nul, judge, sign,
+    token, verify,
+};
+use super::handshakes::Own;
+use super::token::Token;
+use crate::crypto::{KeyMaterial, key_exchange_material};
+use crate::date::UnixTime;
+use pteros_rtps::id::GuidPrefix;
+
+/// What both ends of a handshake know, and nobody else.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SharedSecret {
+    secret: [u8; 32],
+    challenge_1: [u8; 32],
+    challenge_2: [u8; 32],
+}
+
+impl fmt::Debug for SharedSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SharedSecret")
+    }
+}
+
+impl SharedSecret {
+    /// The keys with which all other keys are exchanged.
+    pub fn key_exchange_material(&self) -> KeyMaterial {
+        key_exchange_material(&self.secret, &self.challenge_1, &self.challenge_2)
+    }
+}
+
+impl Drop for SharedSecret {
+    fn drop(&mut self) {
+        self.secret = std::hint::black_box([0; 32]);
+    }
+}
+
+/// A handshake with one peer.
+pub(super) struct Handshake {
+    peer: GuidPrefix,
+    side: Side,
+    /// Drawn once, since it is announced before it is used.
+    challenge: [u8; 32],
+    state: State,
+}
+
+enum State {
+    /// The replier, until a request comes.
+    Waiting,
+    /// The initiator, until a reply comes.
+    Requested {
+        agreement: Box<Agreement>,
+        ours: Contribution,
+    },
+    /// The replier, until the final comes.
+    Replied(Box<Replied>),
+    /// Over. An initiator repeats its last word as long as it is asked to.
+    Done { answered: Option<(Token, Token)> },
+}
+
+struct Replied {
+    request: Token,
+    reply: Token,
+    ours: Contribution,
+    theirs: Contribution,
+    secret: [u8; 32],
+    peer: Peer,
+}
+
+/// What to do after a message.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// Nothing.
+    Nothing,
+    /// Send this until something comes.
+    Send(Token),
+    /// Send this once.
+    Once(Token),
+    /// The peer is who it says; the initiator still has to send its last word.
+    Authenticated {
+        peer: Box<Peer>,
+        secret: SharedSecret,
+        last: Option<Token>,
+    },
+}
+
+impl Handshake {
+    /// The one with the smaller prefix begins (DDS Security 1.1 §8.3.2.9).
+    pub fn new(own: &Own, peer: GuidPrefix) -> Result<Self, Rejection> {
+        let mut challenge = [0; 32];
+        aws_lc_rs::rand::fill(&mut challenge).map_err(|_| crate::key::RandomnessFailed)?;
+        Ok(Self {
+            peer,
+            side: match own.prefix.0 < peer.0 {
+                true => Side::Initiator,
+                false => Side::Replier,
+            },
+            challenge,
+            state: State::Waiting,
+        })
+    }
+
+    pub fn is_done(&self) -> bool {
+        matches!(self.state, State::Done { .. })
+    }
+
+    /// What is announced before: the challenge to come.
+    pub fn announcement(&self) -> Token {
+        let mut announcement = token("+AuthReq", None, &[]);
+        let challenge = self.challenge.to_vec();
+        announcement
+            .binary
+            .push(("future_challenge".into(), challenge));
+        announcement
+    }
+
+    /// The request, if it is ours to begin.
+    pub fn begin(&mut self, own: &Own, with_nul: bool) -> Result<Option<Token>, Rejection> {
+        if self.side == Side::Replier {
+            return Ok(None);
+        }
+        let credentials = credentials(own, with_nul);
+        let agreement = Agreement::generate()?;
+        let ours = Contribution {
+            hash: credentials_hash(&credentials)?,
+            key: agreement.public().to_vec(),
+            challenge: self.challenge,
+        };
+        let request = token("+Req", Some(&credentials), &[(Side::Initiator, &ours)]);
+        self.state = State::Requested {
+            agreement: Box::new(agreement),
+            ours,
+        };
+        Ok(Some(request))
+    }
+
+    /// Takes a token of the peer. Its announcement of a challenge is not looked
+    /// at: anybody can announce in its name, and signatures cover the challenge.
+    pub fn handle(&mut self, own: &Own, got: Token, now: UnixTime) -> Result<Outcome, Rejection> {
+        let word = got.class.strip_prefix(super::exchange::CLASS).unwrap_or("");
+        match (word, self.side) {
+            ("+Req", Side::Replier) => self.handle_request(own, got, now),
+            ("+Reply", Side::Initiator) => self.handle_reply(own, got, now),
+            ("+Final", Side::Replier) => self.handle_final(&got),
+            _ => Ok(Outcome::Nothing),
+        }
+    }
+
+    fn handle_request(
+        &mut self,
+        own: &Own,
+        got: Token,
+        now: UnixTime,
+    ) -> Result<Outcome, Rejection> {
+        match &self.state {
+            State::Replied(replied) if replied.request == got => {
+                return Ok(Outcome::Send(replied.reply.clone()));
+            }
+            State::Waiting | State::Replied(_) => {}
+            State::Requested { .. } | State::Done { .. } => return Ok(Outcome::Nothing),
+        }
+        let peer = judge(own, &got, self.peer, now)?;
+        let theirs = Contribution::read(&got, Side::Initiator, credentials_hash(&got)?)?;
+        let credentials = credentials(own, has_nul(&got));
+        let agreement = Agreement::generate()?;
+        let secret = agreement
+            .secret(&theirs.key)
+            .ok_or(Rejection::Malformed("dh1"))?;
+        let ours = Contribution {
+            hash: credentials_hash(&credentials)?,
+            key: agreement.public().to_vec(),
+            challenge: self.challenge,
+        };
+        let parts = [(Side::Replier, &ours), (Side::Initiator, &theirs)];
+        let mut reply = token("+Reply", Some(&credentials), &parts);
+        let signature = sign(own, Side::Replier, &ours, &theirs)?;
+        reply.binary.push(("signature".into(), signature));
+        self.state = State::Replied(Box::new(Replied {
+            request: got,
+            reply: reply.clone(),
+            ours,
+            theirs,
+            secret,
+            peer,
+        }));
+        Ok(Outcome::Send(reply))
+    }
+
+    fn handle_reply(&mut self, own: &Own, got: Token, now: UnixTime) -> Result<Outcome, Rejection> {
+        let (agreement, ours) = match &self.state {
+            State::Requested { agreement, ours } => (agreement, ours),
+            State::Done {
+                answered: Some((reply, last)),
+            } if *reply == got => return Ok(Outcome::Once(last.clone())),
+            _ => return Ok(Outcome::Nothing),
+        };
+        ours.is_in(&got, Side::Initiator)?;
+        let theirs = Contribution::read(&got, Side::Replier, credentials_hash(&got)?)?;
+        let peer = judge(own, &got, self.peer, now)?;
+        verify(&peer, &got, Side::Replier, &theirs, ours)?;
+        let secret = agreement
+            .secret(&theirs.key)
+            .ok_or(Rejection::Malformed("dh2"))?;
+        let parts = [(Side::Initiator, ours), (Side::Replier, &theirs)];
+        let mut last = token("+Final", None, &parts);
+        let signature = sign(own, Side::Initiator, ours, &theirs)?;
+        last.binary.push(("signature".into(), signature));
+        let secret = SharedSecret {
+            secret,
+            challenge_1: ours.challenge,
+            challenge_2: theirs.challenge,
+        };
+        self.state = State::Done {
+            answered: Some((got, last.clone())),
+        };
+        Ok(Outcome::Authenticated {
+            peer: Box::new(peer),
+            secret,
+            last: Some(last),
+        })
+    }
+
+    fn handle_final(&mut self, got: &Token) -> Result<Outcome, Rejection> {
+        let State::Replied(replied) = &self.state else {
+            return Ok(Outcome::Nothing);
+        };
+        replied.theirs.is_in(got, Side::Initiator)?;
+        replied.ours.is_in(got, Side::Replier)?;
+        let (theirs, ours) = (&replied.theirs, &replied.ours);
+        verify(&replied.peer, got, Side::Initiator, theirs, ours)?;
+        let done = State::Done { answered: None };
+        let State::Replied(replied) = std::mem::replace(&mut self.state, done) else {
+            return Ok(Outcome::Nothing);
+        };
+        let secret = SharedSecret {
+            secret: replied.secret,
+            challenge_1: replied.theirs.challenge,
+            challenge_2: replied.ours.challenge,
+        };
+        Ok(Outcome::Authenticated {
+            peer: Box::new(replied.peer),
+            secret,
+            last: None,
+        })
+    }
+}

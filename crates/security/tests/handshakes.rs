@@ -1,0 +1,390 @@
+//! Handshakes between machines on fake time: through loss, repetition and
+//! disorder, past forgers, and never with strangers.
+
+mod support;
+
+use pteros_rtps::id::{EntityId, GuidPrefix};
+use pteros_rtps::time::{Duration, Instant};
+use pteros_security::auth::{
+    Event, Full, GenericMessage, Handshakes, Own, Rejection, Token, adjusted_prefix, is_prefix_of,
+};
+use pteros_security::crypto::KeyMaterial;
+use pteros_security::enclave::Enclave;
+use pteros_security::keystore::{Keystore, Options};
+use std::path::Path;
+use support::{Folder, NOW, fixture};
+
+/// A list of parameters with the participant's GUID and nothing more.
+fn announced(prefix: GuidPrefix) -> Vec<u8> {
+    let guid = prefix.with(EntityId::PARTICIPANT).to_bytes();
+    [&[0x00, 0x50, 0, 16], &guid[..], &[0, 1, 0, 0]].concat()
+}
+
+fn machine(folder: &Path, candidate: u8) -> Handshakes {
+    let enclave = Enclave::load(folder, NOW).unwrap();
+    let prefix = Own::prefix_for(&enclave, GuidPrefix([candidate; 12])).unwrap();
+    Handshakes::new(Own {
+        participant_data: announced(prefix),
+        enclave,
+        prefix,
+    })
+}
+
+fn keystore(name: &str) -> (Folder, Keystore) {
+    let folder = Folder::new(name);
+    let keystore = Keystore::create(&folder.0, &Options::default(), NOW).unwrap();
+    (folder, keystore)
+}
+
+/// Two machines of one keystore, the one that begins first.
+fn pair(keystore: &Keystore) -> [Handshakes; 2] {
+    let options = Options::default();
+    let arm = keystore
+        .create_enclave("/arm", None, &options, NOW)
+        .unwrap();
+    let leg = keystore
+        .create_enclave("/leg", None, &options, NOW)
+        .unwrap();
+    ordered([machine(&arm, 1), machine(&leg, 2)])
+}
+
+fn ordered([a, b]: [Handshakes; 2]) -> [Handshakes; 2] {
+    match a.own().prefix < b.own().prefix {
+        true => [a, b],
+        false => [b, a],
+    }
+}
+
+/// A fixed sequence of numbers that look random.
+fn numbers(mut state: u64) -> impl FnMut() -> usize {
+    move || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize
+    }
+}
+
+/// What came of it on both ends, after as long as it took.
+struct Outcome {
+    events: [Vec<Event>; 2],
+    now: Instant,
+    sent: Vec<GenericMessage>,
+}
+
+impl Outcome {
+    /// The keys that both ends derive, if both authenticated the other.
+    fn keys(&self) -> [Option<KeyMaterial>; 2] {
+        [&self.events[0], &self.events[1]].map(|events| match events.as_slice() {
+            [Event::Authenticated { secret, .. }] => Some(secret.key_exchange_material()),
+            _ => None,
+        })
+    }
+}
+
+/// Lets two machines talk until nothing is left to do. `network` says what
+/// arrives for each message: how often, and each time how much later.
+fn talk(
+    machines: &mut [Handshakes; 2],
+    mut network: impl FnMut(&GenericMessage) -> Vec<i64>,
+) -> Outcome {
+    let mut now = Instant::from_nanos(1_000_000_000);
+    let prefixes = [machines[0].own().prefix, machines[1].own().prefix];
+    machines[0]
+        .handle_discovered(prefixes[1], true, now)
+        .unwrap();
+    machines[1]
+        .handle_discovered(prefixes[0], true, now)
+        .unwrap();
+    let mut outcome = Outcome {
+        events: [Vec::new(), Vec::new()],
+        now,
+        sent: Vec::new(),
+    };
+    let mut under_way: Vec<(Instant, usize, Vec<u8>)> = Vec::new();
+    loop {
+        for (from, machine) in machines.iter_mut().enumerate() {
+            while let Some((to, message)) = machine.poll_transmit() {
+                assert_eq!(to, prefixes[1 - from]);
+                for delay in network(&message) {
+                    let at = now + Duration::from_millis(delay);
+                    under_way.push((at, 1 - from, message.to_payload()));
+                }
+                outcome.sent.push(message);
+            }
+            while let Some(event) = machine.poll_event() {
+                outcome.events[from].push(event);
+            }
+        }
+        under_way.sort_by_key(|(at, _, _)| *at);
+        let arrival = under_way.first().map(|(at, _, _)| *at);
+        let deadlines = machines.iter().filter_map(Handshakes::deadline);
+        let Some(next) = deadlines.chain(arrival).min() else {
+            outcome.now = now;
+            return outcome;
+        };
+        now = now.max(next);
+        while under_way.first().is_some_and(|(at, _, _)| *at <= now) {
+            let (_, to, payload) = under_way.remove(0);
+            let message = GenericMessage::from_payload(&payload).unwrap();
+            machines[to].handle_message(message, now, NOW);
+        }
+        machines
+            .iter_mut()
+            .for_each(|machine| machine.handle_timeout(now));
+    }
+}
+
+#[test]
+fn two_participants_of_one_keystore_agree_on_a_secret_in_three_messages() {
+    let (_folder, keystore) = keystore("agree");
+    let mut machines = pair(&keystore);
+    let outcome = talk(&mut machines, |_| vec![1]);
+    let [ours, theirs] = outcome.keys();
+    assert!(ours.is_some() && ours == theirs);
+    let classes: Vec<&str> = outcome
+        .sent
+        .iter()
+        .map(|m| m.data[0].class.as_str())
+        .collect();
+    let handshake = ["+AuthReq", "+Req", "+AuthReq", "+Reply", "+Final"];
+    assert_eq!(
+        classes,
+        handshake.map(|word| format!("DDS:Auth:PKI-DH:1.0{word}"))
+    );
+    let [Event::Authenticated { peer, prefix, .. }] = outcome.events[0].as_slice() else {
+        panic!("{:?}", outcome.events);
+    };
+    assert!(is_prefix_of(&peer.chain[0], *prefix));
+    assert_eq!(peer.participant_data, announced(*prefix));
+    let access = machines[0].own().enclave.access(0).unwrap();
+    assert!(access.may_join(NOW).allowed && !peer.permissions.grants.is_empty());
+}
+
+#[test]
+fn identities_with_rsa_and_of_sros_2_agree_too() {
+    for store in ["rsa", "sros2"] {
+        let folder = fixture(store).join("enclaves/talker");
+        let mut machines = ordered([machine(&folder, 1), machine(&folder, 2)]);
+        let [ours, theirs] = talk(&mut machines, |_| vec![1]).keys();
+        assert!(ours.is_some() && ours == theirs, "{store}");
+    }
+}
+
+#[test]
+fn a_handshake_ends_well_though_messages_are_lost_repeated_and_out_of_order() {
+    let (_folder, keystore) = keystore("loss");
+    let mut succeeded = 0;
+    for seed in 0..60 {
+        let mut machines = pair(&keystore);
+        let mut next = numbers(seed);
+        let outcome = talk(&mut machines, |_| {
+            let copies = [0, 0, 1, 1, 1, 2, 3][next() % 7];
+            (0..copies).map(|_| 1 + (next() % 400) as i64).collect()
+        });
+        let [ours, theirs] = outcome.keys();
+        if ours.is_some() || theirs.is_some() {
+            // Never two secrets. The last word may be lost for good.
+            assert!(ours == theirs || theirs.is_none(), "seed {seed}");
+            succeeded += usize::from(ours == theirs);
+        }
+        assert!(outcome.now - Instant::from_nanos(1_000_000_000) <= Duration::from_secs(11));
+    }
+    assert!(succeeded >= 57, "{succeeded} of 60");
+}
+
+#[test]
+fn a_peer_that_says_nothing_is_asked_ever_more_rarely_and_given_up() {
+    let (_folder, keystore) = keystore("silent");
+    let mut machines = pair(&keystore);
+    let outcome = talk(&mut machines, |_| vec![]);
+    for events in &outcome.events {
+        assert!(
+            matches!(
+                events.as_slice(),
+                [Event::Failed {
+                    why: Rejection::Silent(10),
+                    ..
+                }]
+            ),
+            "{events:?}"
+        );
+    }
+    let requests = outcome
+        .sent
+        .iter()
+        .filter(|m| m.data[0].class.ends_with("+Req"));
+    assert!((8..=14).contains(&requests.count()));
+}
+
+#[test]
+fn participants_of_another_keystore_are_never_believed() {
+    let (_ours, one) = keystore("ours");
+    let (_theirs, other) = keystore("theirs");
+    let options = Options::default();
+    let arm = one.create_enclave("/arm", None, &options, NOW).unwrap();
+    let arm_there = other.create_enclave("/leg", None, &options, NOW).unwrap();
+    let mut machines = ordered([machine(&arm, 1), machine(&arm_there, 2)]);
+    let outcome = talk(&mut machines, |_| vec![1]);
+    assert_eq!(outcome.keys(), [None, None]);
+    // The one that was asked knows why; the other was never answered.
+    let [Event::Failed { why, .. }] = outcome.events[1].as_slice() else {
+        panic!("{:?}", outcome.events);
+    };
+    assert!(
+        why.to_string().contains("is not by the identity CA"),
+        "{why}"
+    );
+}
+
+#[test]
+fn whoever_changes_a_message_ends_nothing_and_gains_nothing() {
+    let (_folder, keystore) = keystore("forged");
+    let mut machines = pair(&keystore);
+    let recorded = talk(&mut machines, |_| vec![1]).sent;
+    let [ours, _] = [0, 1].map(|at| machines[at].own().prefix);
+    let mut next = numbers(17);
+    for round in 0..80 {
+        let mut machines = pair(&keystore);
+        assert_eq!(machines[0].own().prefix, ours);
+        // An old message, with something changed, before every honest one.
+        let mut forged: Vec<GenericMessage> = recorded.clone();
+        for message in &mut forged {
+            let token = &mut message.data[0];
+            let at = next() % token.binary.len();
+            match next() % 4 {
+                0 => drop(token.binary.remove(at)),
+                1 => token.binary[at].1.truncate(next() % 20),
+                2 if !token.binary[at].1.is_empty() => {
+                    let length = token.binary[at].1.len();
+                    token.binary[at].1[next() % length] ^= 1 << (next() % 8);
+                }
+                _ => token.class.push('x'),
+            }
+        }
+        let now = Instant::from_nanos(1_000_000_000);
+        let prefixes = [machines[0].own().prefix, machines[1].own().prefix];
+        for at in [0, 1] {
+            machines[at]
+                .handle_discovered(prefixes[1 - at], true, now)
+                .unwrap();
+        }
+        for message in forged {
+            let to = usize::from(message.identity.0.prefix == prefixes[0]);
+            machines[to].handle_message(message, now, NOW);
+        }
+        assert!(
+            machines
+                .iter_mut()
+                .all(|machine| machine.poll_event().is_none())
+        );
+        if round % 30 == 0 {
+            let outcome = talk(&mut machines, |_| vec![1]);
+            let [ours, theirs] = outcome.keys();
+            assert!(ours.is_some() && ours == theirs);
+        }
+    }
+}
+
+#[test]
+fn an_old_handshake_played_again_does_not_authenticate() {
+    let (_folder, keystore) = keystore("replayed");
+    let recorded = talk(&mut pair(&keystore), |_| vec![1]).sent;
+    let mut machines = pair(&keystore);
+    let now = Instant::from_nanos(1);
+    let prefixes = [machines[0].own().prefix, machines[1].own().prefix];
+    machines[1]
+        .handle_discovered(prefixes[0], true, now)
+        .unwrap();
+    for message in recorded {
+        machines[1].handle_message(message, now, NOW);
+    }
+    assert!(machines[1].poll_event().is_none());
+    machines[1].handle_timeout(now + Duration::from_secs(11));
+    let why = match machines[1].poll_event() {
+        Some(Event::Failed { why, .. }) => why,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(why, Rejection::Mismatch("challenge2"));
+}
+
+#[test]
+fn a_prefix_belongs_to_its_certificates_subject() {
+    let (_folder, keystore) = keystore("prefix");
+    let mut machines = pair(&keystore);
+    let [one, two] = [0, 1].map(|at| machines[at].own().enclave.identity.chain[0].clone());
+    let prefix = adjusted_prefix(&one, GuidPrefix([7; 12]));
+    assert!(prefix.0[0] & 0x80 != 0);
+    assert!(is_prefix_of(&one, prefix) && !is_prefix_of(&two, prefix));
+    assert_ne!(prefix, adjusted_prefix(&one, GuidPrefix([8; 12])));
+    // Somebody with a good certificate in another's place.
+    let now = Instant::from_nanos(1);
+    let [victim, judge] = [0, 1].map(|at| machines[at].own().prefix);
+    let mut taken = victim.0;
+    taken[11] ^= 1;
+    taken[0] ^= 0x40;
+    let taken = GuidPrefix(taken);
+    machines[0].handle_discovered(judge, true, now).unwrap();
+    machines[1].handle_discovered(taken, true, now).unwrap();
+    while let Some((_, mut message)) = machines[0].poll_transmit() {
+        message.identity.0.prefix = taken;
+        machines[1].handle_message(message, now, NOW);
+    }
+    machines[1].handle_timeout(now + Duration::from_secs(11));
+    match machines[1].poll_event() {
+        Some(Event::Failed { why, .. }) => {
+            assert!(
+                matches!(why, Rejection::Prefix | Rejection::Silent(_)),
+                "{why}"
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn at_most_64_handshakes_are_under_way() {
+    let (_folder, keystore) = keystore("full");
+    let [mut machine, _] = pair(&keystore);
+    let now = Instant::from_nanos(1);
+    let stranger = |number: u8| GuidPrefix([number; 12]);
+    for number in 0..64 {
+        machine
+            .handle_discovered(stranger(number), true, now)
+            .unwrap();
+    }
+    assert_eq!(
+        machine.handle_discovered(stranger(64), true, now),
+        Err(Full)
+    );
+    assert_eq!(machine.handle_discovered(stranger(63), true, now), Ok(()));
+    machine.handle_timeout(now + Duration::from_secs(10));
+    assert_eq!(machine.handle_discovered(stranger(64), true, now), Ok(()));
+    machine.forget(stranger(64));
+    assert_eq!(machine.deadline(), None);
+}
+
+#[test]
+fn random_bytes_are_no_message_and_no_harm() {
+    let (_folder, keystore) = keystore("random");
+    let mut machines = pair(&keystore);
+    let recorded = talk(&mut machines, |_| vec![1]).sent;
+    let mut next = numbers(23);
+    for _ in 0..20_000 {
+        let mut payload = recorded[next() % recorded.len()].to_payload();
+        for _ in 0..1 + next() % 4 {
+            let at = match next() % 3 {
+                0 => next() % 200,
+                _ => next() % payload.len(),
+            };
+            payload[at.min(4000)] = next() as u8;
+        }
+        payload.truncate(next() % (payload.len() + 1));
+        if let Some(message) = GenericMessage::from_payload(&payload) {
+            let again = GenericMessage::from_payload(&message.to_payload());
+            assert_eq!(again.as_ref(), Some(&message));
+        }
+    }
+    let empty = Token::default();
+    assert_eq!(empty.get("c.id"), None);
+}
