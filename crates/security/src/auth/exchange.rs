@@ -4,7 +4,6 @@
 use aws_lc_rs::digest::{SHA256, digest};
 use pteros_rtps::id::GuidPrefix;
 
-use super::agreement;
 use super::guid::is_prefix_of;
 use super::handshakes::Own;
 use super::token::Token;
@@ -150,7 +149,7 @@ impl Contribution {
 }
 
 /// The five properties that say who one is, with `with_nul` as C's strings.
-pub(super) fn credentials(own: &Own, with_nul: bool) -> Token {
+pub(super) fn credentials(own: &Own, agreement: &str, with_nul: bool) -> Token {
     let name = |name: &str| match with_nul {
         true => [name.as_bytes(), &[0]].concat(),
         false => name.as_bytes().to_vec(),
@@ -163,7 +162,7 @@ pub(super) fn credentials(own: &Own, with_nul: bool) -> Token {
         ("c.perm".into(), own.enclave.permissions_file.clone()),
         ("c.pdata".into(), own.participant_data.clone()),
         ("c.dsign_algo".into(), name(algorithm)),
-        ("c.kagree_algo".into(), name(agreement::NAME)),
+        ("c.kagree_algo".into(), name(agreement)),
     ];
     Token {
         binary,
@@ -259,7 +258,6 @@ pub(super) fn judge(
     }
     let expected = signature_name(certificate.key().kind());
     named(token, "c.dsign_algo", expected)?;
-    named(token, "c.kagree_algo", agreement::NAME)?;
     let permissions = permissions(own, token, prefix, certificate, now)?;
     Ok(Peer {
         permissions,
@@ -315,14 +313,24 @@ fn announced_prefix(data: &[u8]) -> Option<GuidPrefix> {
 }
 
 /// Vendors differ in whether names end with a zero.
-fn named(token: &Token, property_name: &'static str, expected: &str) -> Result<(), Rejection> {
+pub(super) fn named(
+    token: &Token,
+    property_name: &'static str,
+    expected: &str,
+) -> Result<(), Rejection> {
+    let value = name_of(token, property_name)?;
+    match value == expected {
+        true => Ok(()),
+        false => Err(Rejection::Algorithm(value)),
+    }
+}
+
+/// The name that a property has, shortened.
+pub(super) fn name_of(token: &Token, property_name: &'static str) -> Result<String, Rejection> {
     let value = property(token, property_name)?;
     let value = value.strip_suffix(&[0]).unwrap_or(value);
-    let known = value == expected.as_bytes();
-    known.then_some(()).ok_or_else(|| {
-        let shown = String::from_utf8_lossy(value);
-        Rejection::Algorithm(shown.chars().take(64).collect())
-    })
+    let shown = String::from_utf8_lossy(value);
+    Ok(shown.chars().take(64).collect())
 }
 
 /// Whether the names of a token end with a zero, so that answers can, too.

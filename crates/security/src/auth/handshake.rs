@@ -4,10 +4,10 @@
 
 use std::fmt;
 
-use super::agreement::Agreement;
+use super::agreement::{Agreement, NAME};
 use super::exchange::{
-    Contribution, Peer, Rejection, Side, credentials, credentials_hash, has_nul, judge, sign,
-    token, verify,
+    Contribution, Peer, Rejection, Side, credentials, credentials_hash, has_nul, judge, name_of,
+    named, sign, token, verify,
 };
 use super::handshakes::Own;
 use super::token::Token;
@@ -126,7 +126,7 @@ impl Handshake {
         if self.side == Side::Replier {
             return Ok(None);
         }
-        let credentials = credentials(own, with_nul);
+        let credentials = credentials(own, NAME, with_nul);
         let agreement = Agreement::generate()?;
         let ours = Contribution {
             hash: credentials_hash(&credentials)?,
@@ -168,8 +168,10 @@ impl Handshake {
         }
         let peer = judge(own, &got, self.peer, now)?;
         let theirs = Contribution::read(&got, Side::Initiator, credentials_hash(&got)?)?;
-        let credentials = credentials(own, has_nul(&got));
-        let agreement = Agreement::generate()?;
+        let name = name_of(&got, "c.kagree_algo")?;
+        let agreement = Agreement::answering(&name, &theirs.key)?
+            .ok_or_else(|| Rejection::Algorithm(name.clone()))?;
+        let credentials = credentials(own, &name, has_nul(&got));
         let secret = agreement
             .secret(&theirs.key)
             .ok_or(Rejection::Malformed("dh1"))?;
@@ -203,6 +205,7 @@ impl Handshake {
         };
         ours.is_in(&got, Side::Initiator)?;
         let theirs = Contribution::read(&got, Side::Replier, credentials_hash(&got)?)?;
+        named(&got, "c.kagree_algo", NAME)?;
         let peer = judge(own, &got, self.peer, now)?;
         verify(&peer, &got, Side::Replier, &theirs, ours)?;
         let secret = agreement
@@ -249,5 +252,90 @@ impl Handshake {
             secret,
             last: None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::guid::adjusted_prefix;
+    use super::super::modp::{Encoding, Modp};
+    use super::*;
+    use crate::enclave::Enclave;
+    use aws_lc_rs::digest::{SHA256, digest};
+    use pteros_rtps::id::EntityId;
+
+    const NOW: UnixTime = UnixTime(1_893_456_000);
+
+    fn own(candidate: u8) -> Own {
+        let folder = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/fixtures/sros2/enclaves/talker"
+        );
+        let enclave = Enclave::load(folder.as_ref(), NOW).unwrap();
+        let certificate = &enclave.identity.chain[0];
+        let prefix = adjusted_prefix(certificate, GuidPrefix([candidate; 12]));
+        let guid = prefix.with(EntityId::PARTICIPANT).to_bytes();
+        Own {
+            participant_data: [&[0x00, 0x50, 0, 16], &guid[..], &[0, 1, 0, 0]].concat(),
+            enclave,
+            prefix,
+        }
+    }
+
+    #[test]
+    fn who_begins_in_the_2048_bit_group_is_answered_in_the_same_words_and_form() {
+        let mut both = [own(1), own(2)];
+        both.sort_by_key(|own| own.prefix);
+        let [initiator, replier] = both;
+        for encoding in [Encoding::Octets, Encoding::Integer] {
+            let mut handshake = Handshake::new(&replier, initiator.prefix).unwrap();
+            let credentials = credentials(&initiator, "DH+MODP-2048-256", false);
+            let key = Modp::generate().unwrap();
+            let first = Contribution {
+                hash: credentials_hash(&credentials).unwrap(),
+                key: key.public(encoding),
+                challenge: [3; 32],
+            };
+            let request = token("+Req", Some(&credentials), &[(Side::Initiator, &first)]);
+            let reply = match handshake.handle(&replier, request, NOW).unwrap() {
+                Outcome::Send(reply) => reply,
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(reply.get("c.kagree_algo"), Some(&b"DH+MODP-2048-256"[..]));
+            let hash = credentials_hash(&reply).unwrap();
+            let second = Contribution::read(&reply, Side::Replier, hash).unwrap();
+            assert_eq!(Encoding::of(&second.key), encoding);
+
+            let parts = [(Side::Initiator, &first), (Side::Replier, &second)];
+            let mut last = token("+Final", None, &parts);
+            let signature = sign(&initiator, Side::Initiator, &first, &second).unwrap();
+            last.binary.push(("signature".into(), signature));
+            let Ok(Outcome::Authenticated { secret, .. }) = handshake.handle(&replier, last, NOW)
+            else {
+                panic!("not authenticated");
+            };
+            let agreed = key.agree(&second.key).unwrap();
+            let agreed = digest(&SHA256, &agreed);
+            let keys = key_exchange_material(agreed.as_ref(), &[3; 32], &second.challenge);
+            assert_eq!(secret.key_exchange_material(), keys);
+        }
+    }
+
+    #[test]
+    fn an_unknown_way_to_agree_is_named() {
+        let mut both = [own(1), own(2)];
+        both.sort_by_key(|own| own.prefix);
+        let [initiator, replier] = both;
+        let mut handshake = Handshake::new(&replier, initiator.prefix).unwrap();
+        let credentials = credentials(&initiator, "X25519", true);
+        let ours = Contribution {
+            hash: credentials_hash(&credentials).unwrap(),
+            key: vec![4; 65],
+            challenge: [3; 32],
+        };
+        let request = token("+Req", Some(&credentials), &[(Side::Initiator, &ours)]);
+        let refused = handshake.handle(&replier, request, NOW).unwrap_err();
+        assert_eq!(refused, Rejection::Algorithm("X25519".into()));
+        assert!(!handshake.is_done());
     }
 }

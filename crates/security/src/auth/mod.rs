@@ -15,6 +15,9 @@ mod exchange;
 mod guid;
 mod handshake;
 mod handshakes;
+mod modp;
+#[cfg(test)]
+mod recorded;
 mod token;
 
 pub use exchange::{Peer, Rejection};
