@@ -105,7 +105,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     // Knows nothing of Pteros, so that xtask builds without it.
     ("pteros-testbed", &[]),
     // net for Ctrl-C and what it asks of the scheduler.
-    ("pteros-lab", &["pteros", "pteros-net", "pteros-testbed"]),
+    (
+        "pteros-lab",
+        &["pteros-rtps", "pteros", "pteros-net", "pteros-testbed"],
+    ),
     // net for what the doctor asks of the network alone.
     (
         "pteros-cli",

@@ -14,6 +14,8 @@
 //! | [`stats`], [`results`] | medians, intervals, verdicts; cells with all their repeats; findings |
 //! | [`exhibit`], [`report`] | tables and figures as data; as text, HTML and SVG |
 //! | [`compare`] | two runs side by side |
+//! | [`topology`] | graphs of nodes from the JSON files of ros2-performance |
+//! | [`capture`] | packets counted on a device, and the RTPS in them |
 //!
 //! It never judges by samples of one run, never hides a failure and never leaves
 //! this machine: other stacks are asked in a network of their own.
@@ -25,6 +27,7 @@
     reason = "measures a real machine in real time"
 )]
 
+pub mod capture;
 pub mod compare;
 pub mod environment;
 pub mod exhibit;
@@ -38,4 +41,5 @@ pub mod results;
 pub mod run;
 pub mod stats;
 pub mod store;
+pub mod topology;
 pub mod worker;

@@ -4,6 +4,7 @@ mod compare;
 mod list;
 mod report;
 mod run;
+mod topology;
 
 use crate::shared::Shared;
 use anyhow::Result;
@@ -20,6 +21,9 @@ pub enum LabVerb {
     Report(report::Report),
     /// Say what became better or worse from one run to another; exit code 1 if anything became worse
     Compare(compare::Compare),
+    /// Run a graph of nodes from ros2-performance's JSON files, and measure it
+    #[command(arg_required_else_help = true)]
+    Topology(topology::TopologyVerb),
 }
 
 impl LabVerb {
@@ -30,6 +34,7 @@ impl LabVerb {
             Self::Run(verb) => verb.run(shared),
             Self::Report(verb) => verb.run(shared),
             Self::Compare(verb) => verb.run(shared),
+            Self::Topology(verb) => verb.run(shared),
         }
     }
 }

@@ -1,0 +1,170 @@
+//! `pteros lab topology`: graphs of nodes from JSON files, run and measured.
+
+use crate::outcome::Interrupted;
+use crate::shared::Shared;
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
+use pteros::suggest::did_you_mean;
+use pteros_lab::topology::{self, Division, ProcessResult, RunOptions, Shape};
+use serde_json::json;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Nodes that a generated file may have.
+const NODES_MAX: usize = 1_000;
+
+/// Run a graph of nodes from ros2-performance's JSON files, and measure it
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Each file is a process, as in irobot_benchmark. It stays on this host unless \
+                  ROS_AUTOMATIC_DISCOVERY_RANGE or ROS_STATIC_PEERS say otherwise.\n\
+                  A file: {\"nodes\": [{\"node_name\": \"a\", \"publishers\": [{\"topic_name\": \
+                  \"t\", \"msg_type\": \"stamped10kb\", \"period_ms\": 10}]}]}"
+)]
+pub struct TopologyVerb {
+    /// Topology files, JSON
+    #[arg(value_name = "FILE", required_unless_present_any = ["generate", "worker"])]
+    files: Vec<PathBuf>,
+    /// Seconds for which messages flow
+    #[arg(short = 't', long, value_name = "SECONDS", default_value_t = 5.0)]
+    duration: f64,
+    /// One process for all files
+    #[arg(long, conflicts_with = "processes")]
+    composed: bool,
+    /// A process for each node
+    #[arg(long)]
+    processes: bool,
+    /// Serialize messages within a process, too
+    #[arg(long)]
+    no_intra_process: bool,
+    /// Folder for tables, events and samples
+    #[arg(long, value_name = "DIR", default_value = "topology_log")]
+    out: PathBuf,
+    /// Only read the files and say what is wrong or strange in them
+    #[arg(long)]
+    check: bool,
+    /// Print a file: chain, star, fan-in or all-to-all, and its number of nodes
+    #[arg(long, num_args = 2, value_names = ["SHAPE", "N"], conflicts_with_all = ["files", "check"])]
+    generate: Vec<String>,
+    /// Message type of a generated file
+    #[arg(
+        long = "type",
+        value_name = "TYPE",
+        default_value = "stamped10b",
+        requires = "generate"
+    )]
+    ty: String,
+    /// Bytes of `data` in a generated file, for stamped_vector
+    #[arg(long, value_name = "BYTES", requires = "generate")]
+    size: Option<u64>,
+    /// Messages per second of each publisher in a generated file
+    #[arg(long, value_name = "HZ", default_value_t = 50.0, requires = "generate")]
+    rate: f64,
+    /// Be one process of a run
+    #[arg(long, value_name = "TASK", hide = true)]
+    worker: Option<String>,
+}
+
+impl TopologyVerb {
+    /// Runs the verb.
+    pub fn run(self, shared: &Shared) -> Result<()> {
+        let mut library = shared.library()?;
+        topology::add_to(&mut library);
+        if let Some(task) = &self.worker {
+            return topology::worker(task, library);
+        }
+        if let [shape, number] = self.generate.as_slice() {
+            return self.generate(shared, shape, number);
+        }
+        let (topologies, warnings) = topology::check(&self.files, &library)?;
+        for warning in &warnings {
+            shared.console.remark(format!("warning: {warning}"));
+        }
+        if self.check {
+            let nodes: usize = topologies.iter().map(|one| one.nodes.len()).sum();
+            let files = self.files.len();
+            if shared.console.json {
+                let told: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+                let answer = json!({ "files": files, "nodes": nodes, "warnings": told });
+                return Ok(shared.console.json(&answer)?);
+            }
+            let text = format!("{files} files with {nodes} nodes can run");
+            return Ok(shared.console.line(text)?);
+        }
+        let options = self.options(shared)?;
+        let console = shared.console;
+        let seconds = self.duration;
+        let mut began = |processes| {
+            console.remark(format!(
+                "{processes} processes have met; measuring for {seconds} s"
+            ));
+        };
+        let outcome = topology::run(&self.files, &library, &options, &mut began)?;
+        if console.json {
+            let results = outcome.results.iter();
+            let list: Vec<_> = results.map(ProcessResult::to_json).collect();
+            console.json(&json!(list))?;
+        } else {
+            let text = topology::summary(&outcome.results);
+            let out = options.out.display();
+            console.line(format!("{text}\nTables, events and samples: {out}"))?;
+        }
+        match outcome.interrupted {
+            true => Err(Interrupted.into()),
+            false => Ok(()),
+        }
+    }
+
+    fn options(&self, shared: &Shared) -> Result<RunOptions> {
+        if !(0.1..=1e6).contains(&self.duration) {
+            bail!("--duration {}: say 0.1 to 1000000 seconds", self.duration);
+        }
+        let program = std::env::current_exe().context("find this program's own path")?;
+        let mut worker = vec![program.to_string_lossy().into_owned()];
+        for folder in &shared.interface_folders {
+            worker.extend(["--interfaces".into(), folder.to_string_lossy().into_owned()]);
+        }
+        worker.extend(["lab", "topology", "--worker"].map(String::from));
+        Ok(RunOptions {
+            worker,
+            duration: Duration::from_secs_f64(self.duration),
+            division: match (self.composed, self.processes) {
+                (true, _) => Division::Composed,
+                (false, true) => Division::PerNode,
+                (false, false) => Division::PerFile,
+            },
+            out: self.out.clone(),
+            intra_process: !self.no_intra_process,
+        })
+    }
+
+    fn generate(&self, shared: &Shared, shape: &str, number: &str) -> Result<()> {
+        let shapes = Shape::ALL.iter();
+        let Some((_, shape)) = shapes.clone().find(|(name, _)| *name == shape) else {
+            let hint = did_you_mean(shape, shapes.clone().map(|(name, _)| *name));
+            let known: Vec<&str> = shapes.map(|(name, _)| *name).collect();
+            bail!(
+                "--generate {shape}: no such shape{hint} Known: {}",
+                known.join(", ")
+            );
+        };
+        let nodes = number.parse().ok().filter(|n| (2..=NODES_MAX).contains(n));
+        let Some(nodes) = nodes else {
+            bail!("--generate … {number}: say how many nodes, 2 to {NODES_MAX}");
+        };
+        if !(0.001..=1e6).contains(&self.rate) {
+            bail!(
+                "--rate {}: say 0.001 to 1000000 messages a second",
+                self.rate
+            );
+        }
+        let value = topology::generate(*shape, nodes, &self.ty, self.rate, self.size);
+        // A type that nobody knows is said here, not when the file is run.
+        let text = value.to_string();
+        let mut library = shared.library()?;
+        topology::add_to(&mut library);
+        let name = "the generated file".as_ref();
+        topology::Topology::parse(name, &text, &library)?;
+        Ok(shared.console.json(&value)?)
+    }
+}
