@@ -42,7 +42,7 @@ fn main() -> Result<()> {
         bench::robot::INSIDE_TASK => bench::robot::run_inside(&rest)?,
         bench::composition::INSIDE_TASK => bench::composition::run_inside(&rest)?,
         bench::loss::INSIDE_TASK => bench::loss::run_inside(&rest)?,
-        bench::relay::TASK => bench::relay::run(&rest)?,
+        pteros_testbed::relay::TASK => pteros_testbed::relay::run(&rest)?,
         "flood" => exit_as(flood::run(&rest)?),
         flood::INSIDE_TASK => flood::run_inside(&rest)?,
         flood::ATTACKER_TASK => flood::attack(&rest)?,

@@ -67,6 +67,13 @@ fn main() -> ExitCode {
         Some(pteros_lab::lab::WORKER) => {
             return pteros_lab::worker::main(words.into_iter().skip(2));
         }
+        Some(pteros_testbed::relay::TASK) => {
+            let rest = words.get(2..).unwrap_or_default();
+            return match pteros_testbed::relay::run(rest) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => report(false, &error, FAILED),
+            };
+        }
         Some(pteros_testbed::network::INSIDE_TASK) => {
             let rest = words.get(2..).unwrap_or_default();
             return match pteros_testbed::network::run_inside(rest) {

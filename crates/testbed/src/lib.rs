@@ -11,12 +11,15 @@
 )]
 
 pub mod contestant;
+pub mod hosts;
 pub mod network;
 pub mod process;
 pub mod programs;
+pub mod relay;
 pub mod watch;
 pub mod workplace;
 
 pub use contestant::Contestant;
+pub use hosts::{Link, TwoHosts};
 pub use process::{Failure, Process};
 pub use workplace::Workplace;

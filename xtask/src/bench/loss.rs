@@ -13,8 +13,9 @@ use std::sync::mpsc::{self, Sender};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use pteros_testbed::hosts::NAMES as HOSTS;
+use pteros_testbed::{Link, TwoHosts};
 
-use super::hosts::{self, Cable};
 use crate::{namespace, peers};
 
 /// The task that runs inside the namespace.
@@ -106,7 +107,6 @@ pub fn run_inside(arguments: &[String]) -> Result<()> {
     };
     let (quick, only) = parse(flags)?;
     let release = peers::target_folder()?.join("release");
-    hosts::make()?;
     println!(
         "Two hosts, {:.1} ms one way, reliable, short texts, keep last 1000; milliseconds from write to arrival",
         f64::from(DELAY_US) / 1e3
@@ -161,17 +161,22 @@ struct Stamp {
 
 /// How late each message that arrived was, in milliseconds.
 fn measure(program: &PathBuf, experiment: &Experiment, count: u32) -> Result<Vec<f64>> {
-    let _cable = Cable::lay(experiment.loss_per_mille, DELAY_US, 77)?;
+    let hosts = TwoHosts::join(Link {
+        bits_per_second: 0,
+        loss_per_mille: experiment.loss_per_mille,
+        delay_us: DELAY_US,
+        seed: 77,
+    })?;
     let (stamps, stamped) = mpsc::channel();
     let side = |host: &str, line: String| -> Result<Side> {
         let mut command = Command::new(program);
         command.args(line.split(' '));
         command.env("ROS_AUTOMATIC_DISCOVERY_RANGE", "SUBNET");
-        Side::start(hosts::on(host, &command), stamps.clone())
+        Side::start(hosts.on(host, &command), stamps.clone())
     };
-    let _subscriber = side(hosts::NAMES[1], "sub --history keep_last:1000".into())?;
+    let _subscriber = side(HOSTS[1], "sub --history keep_last:1000".into())?;
     let _publisher = side(
-        hosts::NAMES[0],
+        HOSTS[0],
         format!(
             "pub --history keep_last:1000 --count {count} --rate {} --wait-matched 1 --settle 3 --linger 20",
             experiment.rate

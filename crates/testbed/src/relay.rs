@@ -1,5 +1,5 @@
-//! A lossy cable: carries Ethernet frames between two interfaces, late and not
-//! all of them. For machines whose kernel has no shaper that loses packets.
+//! A lossy cable: carries Ethernet frames between two interfaces, late, no faster
+//! than its rate and not all of them. For kernels that have no shaper which does.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, IoSlice};
@@ -11,37 +11,67 @@ use nix::ifaddrs::getifaddrs;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::socket::{
     AddressFamily, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, bind, recv, sendmsg,
-    socket,
+    setsockopt, socket, sockopt,
 };
 use nix::sys::time::TimeSpec;
 
-/// The task that carries frames until it is killed.
-pub const TASK: &str = "bench-relay";
+/// The word with which a program carries frames until it is killed.
+pub const TASK: &str = "relay-frames";
 
 /// Frames on their way in one direction; more are lost, as in a full switch.
 const FRAMES_MAX: usize = 10_000;
+/// What the kernel may keep at either end.
+const BUFFER_BYTES: usize = 32 << 20;
 
-const USAGE: &str = "usage: bench-relay IF IF LOSS_PER_MILLE DELAY_MICROSECONDS SEED";
+const USAGE: &str =
+    "usage: relay-frames IF IF LOSS_PER_MILLE DELAY_MICROSECONDS SEED BITS_PER_SECOND";
 
 /// Frames that have entered at one end.
 struct Direction {
     from: OwnedFd,
     to: OwnedFd,
+    wire: Wire,
     under_way: VecDeque<(Instant, Vec<u8>)>,
 }
 
+/// A wire that one frame after the other enters.
+#[derive(Clone, Copy, Debug)]
+struct Wire {
+    /// 0 is any.
+    bits_per_second: u64,
+    delay: Duration,
+    free_at: Instant,
+}
+
+impl Wire {
+    /// When a frame that comes now is at the other end.
+    fn arrival(&mut self, now: Instant, bytes: usize) -> Instant {
+        let nanos = (bytes as u64 * 8 * 1_000_000_000).checked_div(self.bits_per_second);
+        let takes = Duration::from_nanos(nanos.unwrap_or(0));
+        self.free_at = self.free_at.max(now) + takes;
+        self.free_at + self.delay
+    }
+}
+
 /// Carries frames both ways; returns only with an error.
+///
+/// # Errors
+/// A wrong command line, no such interface, no right to open packet sockets.
 pub fn run(arguments: &[String]) -> Result<()> {
-    let [a, b, loss, delay, seed] = arguments else {
+    let [a, b, loss, delay, seed, rate] = arguments else {
         bail!(USAGE);
     };
     let loss: u64 = loss.parse().context(USAGE)?;
-    let delay = Duration::from_micros(delay.parse().context(USAGE)?);
+    let wire = Wire {
+        bits_per_second: rate.parse().context(USAGE)?,
+        delay: Duration::from_micros(delay.parse().context(USAGE)?),
+        free_at: Instant::now(),
+    };
     let mut chance = Chance(seed.parse().context(USAGE)?);
     let (a, b) = (open(a)?, open(b)?);
     let mut directions = [
-        Direction::new(a.try_clone()?, b.try_clone()?),
-        Direction::new(b, a),
+        Direction::new(a.try_clone()?, b.try_clone()?, wire),
+        Direction::new(b, a, wire),
     ];
     println!("ready");
     loop {
@@ -56,7 +86,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
             .map(|d| PollFd::new(d.from.as_fd(), PollFlags::POLLIN));
         ppoll(&mut ends, wait, None).context("wait for frames")?;
         for direction in &mut directions {
-            direction.take_in(delay, || chance.next() % 1000 < loss)?;
+            direction.take_in(|| chance.next() % 1000 < loss)?;
         }
     }
 }
@@ -75,15 +105,23 @@ fn open(interface: &str) -> Result<OwnedFd> {
         SockProtocol::EthAll,
     )
     .context("open a packet socket")?;
+    // The default holds a hundred frames, which a large message is more than.
+    if setsockopt(&end, sockopt::RcvBufForce, &BUFFER_BYTES).is_err() {
+        let _ = setsockopt(&end, sockopt::RcvBuf, &BUFFER_BYTES);
+    }
+    if setsockopt(&end, sockopt::SndBufForce, &BUFFER_BYTES).is_err() {
+        let _ = setsockopt(&end, sockopt::SndBuf, &BUFFER_BYTES);
+    }
     bind(end.as_raw_fd(), &address).with_context(|| format!("bind to {interface}"))?;
     Ok(end)
 }
 
 impl Direction {
-    fn new(from: OwnedFd, to: OwnedFd) -> Self {
+    fn new(from: OwnedFd, to: OwnedFd, wire: Wire) -> Self {
         Self {
             from,
             to,
+            wire,
             under_way: VecDeque::new(),
         }
     }
@@ -92,7 +130,7 @@ impl Direction {
         Some(self.under_way.front()?.0)
     }
 
-    fn take_in(&mut self, delay: Duration, mut lost: impl FnMut() -> bool) -> Result<()> {
+    fn take_in(&mut self, mut lost: impl FnMut() -> bool) -> Result<()> {
         let mut frame = [0; 2048];
         loop {
             let length = match recv(self.from.as_raw_fd(), &mut frame, MsgFlags::empty()) {
@@ -108,8 +146,8 @@ impl Direction {
                 continue;
             }
             drop_checksum(frame);
-            self.under_way
-                .push_back((Instant::now() + delay, frame.to_vec()));
+            let arrival = self.wire.arrival(Instant::now(), frame.len());
+            self.under_way.push_back((arrival, frame.to_vec()));
         }
     }
 
@@ -192,6 +230,23 @@ mod tests {
         let mut short = datagram([0, 0]);
         short.truncate(30);
         drop_checksum(&mut short);
+    }
+
+    #[test]
+    fn frames_enter_one_after_the_other_at_the_wire_s_rate() {
+        let begin = Instant::now();
+        let mut wire = Wire {
+            bits_per_second: 100_000_000,
+            delay: Duration::from_micros(500),
+            free_at: begin,
+        };
+        let us = |at: Instant| (at - begin).as_micros();
+        assert_eq!(us(wire.arrival(begin, 1250)), 600);
+        assert_eq!(us(wire.arrival(begin, 1250)), 700);
+        let later = begin + Duration::from_millis(1);
+        assert_eq!(us(wire.arrival(later, 125)), 1510);
+        wire.bits_per_second = 0;
+        assert_eq!(us(wire.arrival(later, 1250)), 1510);
     }
 
     #[test]

@@ -1,0 +1,155 @@
+//! Two hosts hear each other, no faster than their cable, whatever carries it.
+//!
+//! Its own main, since it is also the relay and the inner half of its private network.
+//! Where the system allows no network namespaces it says so and looks at nothing.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a real cable has a rate in real time"
+)]
+
+use std::fs::File;
+use std::net::UdpSocket;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use pteros_testbed::{Link, TwoHosts, hosts, network, relay};
+use rustix::net::sockopt::set_socket_recv_buffer_size_force;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+const INSIDE: &str = "two-hosts-inside";
+const DATAGRAMS: usize = 500;
+const DATAGRAM_BYTES: usize = 1_400;
+/// What travels with each: headers of Ethernet, IP and UDP.
+const HEADER_BYTES: usize = 42;
+const BUFFER_BYTES: usize = 16 << 20;
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let rest = words.get(1..).unwrap_or_default();
+    match words.first().map(String::as_str) {
+        Some(relay::TASK) => relay::run(rest).expect("carried"),
+        Some(network::INSIDE_TASK) => {
+            network::run_inside(rest).expect("a private network");
+        }
+        Some(INSIDE) => inside(),
+        _ => outside(),
+    }
+}
+
+fn outside() {
+    if let Err(why) = network::available() {
+        println!("two hosts: not looked at: {why}");
+        return;
+    }
+    let own = std::env::current_exe().expect("its own path");
+    let own = own.to_string_lossy().into_owned();
+    let status = network::command(true, &own).expect("available");
+    let status = { status }.arg(INSIDE).status().expect("run");
+    assert!(status.success(), "{status}");
+}
+
+/// In a private network: one cable after the other.
+fn inside() {
+    let shaped = Link::FAST_ETHERNET;
+    let delayed = Link {
+        delay_us: 2_000,
+        ..shaped
+    };
+    let lossy = Link {
+        bits_per_second: 0,
+        loss_per_mille: 300,
+        seed: 7,
+        ..delayed
+    };
+    for (link, all, carrier) in [
+        (shaped, true, "tbf"),
+        (delayed, true, "relay"),
+        (lossy, false, "relay"),
+    ] {
+        let hosts = TwoHosts::join(link).expect("joined");
+        // A kernel without tbf has the relay for both.
+        let about = hosts.about().to_owned();
+        assert!(
+            about.contains(carrier) || about.contains("relay"),
+            "{about}"
+        );
+        let (received, first, took) = carry();
+        println!(
+            "two hosts: {about}: {received} of {DATAGRAMS} in {took:?}, the first after {first:?}"
+        );
+        assert!(
+            first >= Duration::from_micros(u64::from(link.delay_us)),
+            "{first:?}"
+        );
+        match all {
+            true => assert_eq!(received, DATAGRAMS),
+            false => assert!((200..480).contains(&received), "{received}"),
+        }
+        if link.bits_per_second > 0 {
+            // Ten frames may come at once.
+            let bytes = (DATAGRAMS - 11) * (DATAGRAM_BYTES + HEADER_BYTES);
+            let least = bytes as f64 * 8.0 / link.bits_per_second as f64;
+            assert!(took.as_secs_f64() >= least, "{took:?} for {bytes} bytes");
+        }
+    }
+}
+
+/// Sends datagrams from left to right: how many came, when the first and the last.
+fn carry() -> (usize, Duration, Duration) {
+    let to = socket_on(hosts::NAMES[1], "10.77.0.2:7000");
+    let from = socket_on(hosts::NAMES[0], "10.77.0.1:7000");
+    // Until the neighbours know each other; nothing of it counts.
+    to.set_read_timeout(Some(Duration::from_millis(100)))
+        .expect("a timeout");
+    let begin = Instant::now();
+    let mut buffer = [0; 2_000];
+    loop {
+        from.send_to(b"hello", "10.77.0.2:7000").expect("sent");
+        if to.recv(&mut buffer).is_ok() {
+            break;
+        }
+        assert!(begin.elapsed() < PATIENCE, "nothing comes through");
+    }
+    while to.recv(&mut buffer).is_ok() {}
+    let begin = Instant::now();
+    let sender = std::thread::spawn(move || {
+        let payload = [1; DATAGRAM_BYTES];
+        for _ in 0..DATAGRAMS {
+            from.send_to(&payload, "10.77.0.2:7000").expect("sent");
+        }
+    });
+    to.set_read_timeout(Some(Duration::from_secs(2)))
+        .expect("a timeout");
+    let (mut received, mut first, mut last) = (0, Duration::ZERO, Duration::ZERO);
+    while to
+        .recv(&mut buffer)
+        .is_ok_and(|bytes| bytes == DATAGRAM_BYTES)
+    {
+        last = begin.elapsed();
+        if received == 0 {
+            first = last;
+        }
+        received += 1;
+        if received == DATAGRAMS {
+            break;
+        }
+    }
+    sender.join().expect("sent");
+    (received, first, last)
+}
+
+/// A socket that lives in one of the hosts; the thread that opens it enters it.
+fn socket_on(host: &'static str, address: &'static str) -> UdpSocket {
+    let opened = std::thread::spawn(move || {
+        let network = File::open(format!("/run/netns/{host}")).expect("the host");
+        let kind = Some(LinkNameSpaceType::Network);
+        move_into_link_name_space(network.as_fd(), kind).expect("entered");
+        let socket = UdpSocket::bind(address).expect("a socket");
+        // What comes while this process waits for a CPU is not the cable's loss.
+        set_socket_recv_buffer_size_force(&socket, BUFFER_BYTES).expect("room");
+        socket
+    });
+    opened.join().expect("opened")
+}
