@@ -4,7 +4,7 @@
 //
 // Default: a sequence of bytes over its shared-memory transport. With
 // HOST_DATA_SHARING=on: types of fixed size, whose history lies in shared memory
-// and is read in place; only those can be lent.
+// and is read in place; only those can be lent. With HOST_UDP=on: UDP alone.
 
 #include <fastdds/dds/domain/DomainParticipant.hpp>
 #include <fastdds/dds/domain/DomainParticipantFactory.hpp>
@@ -16,6 +16,7 @@
 #include <fastdds/dds/subscriber/DataReaderListener.hpp>
 #include <fastdds/dds/subscriber/SampleInfo.hpp>
 #include <fastdds/dds/subscriber/Subscriber.hpp>
+#include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
 
 #include "arrayPubSubTypes.h"
 #include "chatterPubSubTypes.h"
@@ -127,7 +128,13 @@ static void make_participant()
     fail(HOST_UNSUPPORTED, "unsupported: Fast DDS shares the data of types of fixed size only");
   if (host.loan && !sharing)
     fail(HOST_UNSUPPORTED, "unsupported: Fast DDS lends types of fixed size only");
-  participant = check(DomainParticipantFactory::get_instance()->create_participant(0, PARTICIPANT_QOS_DEFAULT), "participant");
+  DomainParticipantQos qos = PARTICIPANT_QOS_DEFAULT;
+  wish = getenv("HOST_UDP");
+  if (wish && !strcmp(wish, "on")) {
+    qos.transport().use_builtin_transports = false;
+    qos.transport().user_transports.push_back(std::make_shared<eprosima::fastdds::rtps::UDPv4TransportDescriptor>());
+  }
+  participant = check(DomainParticipantFactory::get_instance()->create_participant(0, qos), "participant");
   type.reset(make_type());
   type->auto_fill_type_information(false);
   type->auto_fill_type_object(false);

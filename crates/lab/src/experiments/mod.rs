@@ -1,11 +1,12 @@
 //! The experiments, a file each.
 
+pub mod f20;
 pub mod m16;
 
 use crate::experiment::Experiment;
 
 /// All of them, in the order of the papers and of their figures.
-pub const ALL: &[&Experiment] = &[&m16::latency::EXPERIMENT];
+pub const ALL: &[&Experiment] = &[&m16::latency::EXPERIMENT, &f20::EXPERIMENT];
 
 /// Every word that means some: `all`, papers, experiments.
 pub fn names() -> Vec<String> {

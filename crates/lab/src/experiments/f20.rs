@@ -1,0 +1,398 @@
+//! F20: what QoS costs on the wire (Fernandez et al. 2020): large messages on loopback
+//! under five QoS cases, packets counted on the device.
+//!
+//! Other than in the paper, latency is also taken from the publish call to the callback,
+//! and shared memory, where a stack has it, is measured beside UDP: it sends no packets.
+
+use pteros_testbed::{Contestant, Failure};
+
+use crate::capture::{Capture, Counts, Heard};
+use crate::exhibit::{self, Entry, Exhibit, Table, Tone};
+use crate::experiment::{
+    Better, Cell, Experiment, Extent, LATENCY, Measured, Metric, Paper, Published, Scope, Statistic,
+};
+use crate::flow::{self, Flow};
+use crate::lab::Lab;
+use crate::results::View;
+
+/// See the module.
+pub const EXPERIMENT: Experiment = Experiment {
+    id: "f20.1",
+    paper: Paper::F20,
+    title: "Packets, losses, latency and throughput by QoS",
+    shows: "tables II-XI",
+    asks: "What do reliability, history and durability cost in packets and in time, and is anything lost?",
+    metrics: &[
+        LATENCY,
+        SPAN,
+        FRAGMENT,
+        THROUGHPUT,
+        OVERHEAD,
+        ANSWERS,
+        PACKETS,
+        DATA_PACKETS,
+    ],
+    cells,
+    run,
+    published: PUBLISHED,
+    exhibits,
+};
+
+const SPAN: Metric = figure("span", "us", Better::Lower);
+const FRAGMENT: Metric = figure("fragment", "us", Better::Lower);
+const THROUGHPUT: Metric = figure("throughput", "Gbit/s", Better::Higher);
+const OVERHEAD: Metric = figure("overhead", "%", Better::Lower);
+/// Overhead without discovery: heartbeats, acknowledgements and their like.
+const ANSWERS: Metric = figure("protocol", "%", Better::Lower);
+const PACKETS: Metric = figure("packets", "", Better::Neither);
+const DATA_PACKETS: Metric = figure("data packets", "", Better::Neither);
+
+const fn figure(name: &'static str, unit: &'static str, better: Better) -> Metric {
+    Metric {
+        name,
+        unit,
+        better,
+        statistic: Statistic::Mean,
+    }
+}
+
+/// The paper's letters: depth (none is KEEP_ALL), reliable, transient local.
+const CASES: [(&str, Option<u64>, bool, bool); 5] = [
+    ("a", Some(5), false, false),
+    ("b", None, false, true),
+    ("c", Some(5), true, false),
+    ("d", Some(1000), true, false),
+    ("e", None, true, true),
+];
+
+/// Packets that the capture may miss before what it counted is not shown, in thousandths.
+const MISSED_PER_MILLE_MAX: u64 = 5;
+
+/// A line of the paper's tables: latency from packet to packet, throughput, overhead,
+/// messages lost of 1000, for ROS 2 Crystal over FastRTPS.
+macro_rules! printed {
+    ($security:literal, $qos:literal, $size:literal, $value:literal, $place:literal) => {
+        Published {
+            case: &[
+                ("security", $security),
+                ("transport", "udp"),
+                ("qos", $qos),
+                ("size", $size),
+            ],
+            who: "FastRTPS",
+            value: $value,
+            place: $place,
+        }
+    };
+}
+
+#[rustfmt::skip]
+const PUBLISHED: &[Published] = &[
+    printed!("plain", "a", "250000", "105 us, 2.477 Gbit/s, overhead 1.23 %, 2 lost", "tables II, III"),
+    printed!("plain", "a", "500000", "242.6 us, 2.459 Gbit/s, overhead 0.68 %, 7 lost", "tables IV, V"),
+    printed!("plain", "a", "1000000", "443.8 us, 2.261 Gbit/s, overhead 0.26 %, 10 lost", "tables VI, VII"),
+    printed!("plain", "a", "2000000", "1029 us, 1.868 Gbit/s, overhead 0.13 %, 77 lost", "tables VIII, IX"),
+    printed!("plain", "b", "250000", "162 us, 1.590 Gbit/s, overhead 1.21 %, 12 lost", "tables II, III"),
+    printed!("plain", "b", "500000", "335 us, 1.554 Gbit/s, overhead 0.57 %, 19 lost", "tables IV, V"),
+    printed!("plain", "b", "1000000", "722.2 us, 1.451 Gbit/s, overhead 0.23 %, 17 lost", "tables VI, VII"),
+    printed!("plain", "b", "2000000", "1471 us, 1.369 Gbit/s, overhead 0.13 %, 24 lost", "tables VIII, IX"),
+    printed!("plain", "c", "250000", "118 us, 2.130 Gbit/s, overhead 33.56 %, 4 lost", "tables II, III"),
+    printed!("plain", "c", "500000", "242 us, 2.085 Gbit/s, overhead 42.13 %, 3 lost", "tables IV, V"),
+    printed!("plain", "c", "1000000", "529.9 us, 1.938 Gbit/s, overhead 43.89 %, 28 lost", "tables VI, VII"),
+    printed!("plain", "c", "2000000", "1266 us, 1.767 Gbit/s, overhead 42.23 %, 99 lost", "tables VIII, IX"),
+    printed!("plain", "d", "250000", "129.6 us, 1.979 Gbit/s, overhead 21.38 %, 0 lost", "tables II, III"),
+    printed!("plain", "d", "500000", "260.5 us, 2.024 Gbit/s, overhead 28.39 %, 0 lost", "tables IV, V"),
+    printed!("plain", "d", "1000000", "608.7 us, 1.869 Gbit/s, overhead 31.04 %, 0 lost", "tables VI, VII"),
+    printed!("plain", "d", "2000000", "1317 us, 1.720 Gbit/s, overhead 32.59 %, 0 lost", "tables VIII, IX"),
+    printed!("plain", "e", "250000", "128.1 us, 2.127 Gbit/s, overhead 21.91 %, 0 lost", "tables II, III"),
+    printed!("plain", "e", "500000", "243.4 us, 2.125 Gbit/s, overhead 28.02 %, 0 lost", "tables IV, V"),
+    printed!("plain", "e", "1000000", "558.5 us, 1.986 Gbit/s, overhead 30.98 %, 0 lost", "tables VI, VII"),
+    printed!("plain", "e", "2000000", "1313 us, 1.806 Gbit/s, overhead 32.54 %, 0 lost", "tables VIII, IX"),
+    printed!("secured", "a", "250000", "250.7 us, 0.988 Gbit/s, overhead 1.38 %, 122 lost", "tables II, III"),
+    printed!("secured", "a", "500000", "522.2 us, 0.959 Gbit/s, overhead 0.64 %, 55 lost", "tables IV, V"),
+    printed!("secured", "a", "1000000", "1065 us, 0.935 Gbit/s, overhead 0.30 %, 41 lost", "tables VI, VII"),
+    printed!("secured", "a", "2000000", "2139 us, 0.846 Gbit/s, overhead 0.13 %, 17 lost", "tables VIII, IX"),
+    printed!("secured", "b", "250000", "345.6 us, 0.730 Gbit/s, overhead 1.21 %, 50 lost", "tables II, III"),
+    printed!("secured", "b", "500000", "730.8 us, 0.700 Gbit/s, overhead 0.56 %, 25 lost", "tables IV, V"),
+    printed!("secured", "b", "1000000", "1347 us, 0.759 Gbit/s, overhead 0.27 %, 19 lost", "tables VI, VII"),
+    printed!("secured", "b", "2000000", "- us, - Gbit/s, overhead 0.13 %, 42 lost", "tables VIII, IX"),
+    printed!("secured", "c", "250000", "282.2 us, 0.876 Gbit/s, overhead 2.81 %, 103 lost", "tables II, III"),
+    printed!("secured", "c", "500000", "1233 (sic) us, 0.876 Gbit/s, overhead - %, 49 lost", "tables IV, V"),
+    printed!("secured", "c", "1000000", "1233 us, 0.876 Gbit/s, overhead 1.82 %, 49 lost", "tables VI, VII"),
+    printed!("secured", "c", "2000000", "2591 us, 0.830 Gbit/s, overhead 1.70 %, 22 lost", "tables VIII, IX"),
+    printed!("secured", "d", "250000", "297.7 us, 0.850 Gbit/s, overhead 2.99 %, 121 lost", "tables II, III"),
+    printed!("secured", "d", "500000", "563.1 us, 0.889 Gbit/s, overhead 2.09 %, 58 lost", "tables IV, V"),
+    printed!("secured", "d", "1000000", "1249 us, 0.864 Gbit/s, overhead 2.82 %, 16 lost", "tables VI, VII"),
+    printed!("secured", "d", "2000000", "3497 us, 0.751 Gbit/s, overhead 0.71 %, 0 lost", "tables VIII, IX"),
+    printed!("secured", "e", "250000", "287.9 us, 0.861 Gbit/s, overhead 2.90 %, 129 lost", "tables II, III"),
+    printed!("secured", "e", "500000", "577.8 us, 0.884 Gbit/s, overhead 2.10 %, 39 lost", "tables IV, V"),
+    printed!("secured", "e", "1000000", "1240 us, 0.868 Gbit/s, overhead 2.59 %, 19 lost", "tables VI, VII"),
+    printed!("secured", "e", "2000000", "3147 us, 0.799 Gbit/s, overhead 1.25 %, 0 lost", "tables VIII, IX"),
+    printed!("secured", "d", "4000000", "failed with errors", "IV-B"),
+    printed!("secured", "e", "4000000", "failed with errors", "IV-B"),
+];
+
+fn sizes(extent: Extent) -> &'static [u64] {
+    match extent {
+        Extent::Smoke => &[250_000],
+        Extent::Quick => &[250_000, 1_000_000, 4_000_000],
+        // 0.25 MB in the paper is four fragments of 64 KiB, so MB are millions.
+        Extent::Full => &[250_000, 500_000, 1_000_000, 2_000_000, 4_000_000],
+    }
+}
+
+fn flow(qos: &str, size: u64, extent: Extent) -> Flow {
+    let case = CASES.iter().find(|(name, ..)| *name == qos);
+    let &(_, depth, is_reliable, is_transient_local) = case.unwrap_or(&CASES[0]);
+    Flow {
+        is_intra: false,
+        is_text: false,
+        size,
+        count: extent.choose(5, 20, 1000),
+        warmup: 0,
+        // 80 MB/s at most, which each of the stacks can carry.
+        rate: if size > 1_000_000 { 20 } else { 50 },
+        is_reliable,
+        is_transient_local,
+        depth,
+        deadline_ms: 0,
+        subscribers: 1,
+        waits_for_match: true,
+        is_real_time: false,
+    }
+}
+
+fn cells(scope: &Scope) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    let mut add = |security: &str, transport: &str, qos: &str, size: u64, contestant, seconds| {
+        let case = vec![
+            ("security", security.to_owned()),
+            ("transport", transport.to_owned()),
+            ("qos", qos.to_owned()),
+            ("size", size.to_string()),
+        ];
+        cells.push(Cell {
+            case,
+            contestant,
+            seconds,
+        });
+    };
+    let transports: [(&str, &[&'static str]); 2] = [
+        ("udp", &["pteros", "cyclone", "fastdds"]),
+        ("shared memory", &["pteros", "fastdds"]),
+    ];
+    for (transport, contestants) in transports {
+        for (qos, ..) in CASES {
+            let is_wire = transport == "udp";
+            // Without packets the cases differ little.
+            let is_left_out =
+                !is_wire && scope.extent != Extent::Full && !["a", "e"].contains(&qos);
+            for size in sizes(scope.extent) {
+                let seconds = flow(qos, *size, scope.extent).seconds();
+                for contestant in scope.among(contestants) {
+                    if !is_left_out {
+                        add("plain", transport, qos, *size, contestant, seconds);
+                    }
+                }
+            }
+        }
+    }
+    for (qos, ..) in CASES {
+        for size in sizes(scope.extent) {
+            for contestant in scope.among(&["pteros"]) {
+                add("secured", "udp", qos, *size, contestant, 0.0);
+            }
+        }
+    }
+    cells
+}
+
+fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
+    if cell.get("security") == "secured" {
+        let text = "DDS Security is not there yet: cases 2a-2e are missing";
+        return Err(Failure::Unsupported(text.into()));
+    }
+    let is_wire = cell.get("transport") == "udp";
+    let who = by_transport(lab.contestant(cell.contestant)?, is_wire);
+    let flow = flow(cell.get("qos"), cell.number("size"), lab.extent);
+    let capture = Capture::start("lo", None);
+    let capture = capture.map_err(|error| Failure::Unsupported(format!("{error:#}")))?;
+    let flowed = flow::run(lab, &who, &flow)?;
+    let mut measured = flowed.measured(&flow);
+    add_packets(&mut measured, &capture.stop()?);
+    Ok(measured)
+}
+
+/// The contestant with packets or with shared memory, whatever its default is.
+fn by_transport(who: &Contestant, is_wire: bool) -> Contestant {
+    let mut who = who.clone();
+    let off = match who.stack {
+        "pteros" => Some(("PTEROS_SHARED_MEMORY", "off")),
+        "fastdds" => Some(("HOST_UDP", "on")),
+        _ => None,
+    };
+    if let (true, Some((name, value))) = (is_wire, off) {
+        who.environment.push((name, value.to_owned()));
+    }
+    who
+}
+
+/// What the packets tell, by the paper's definitions (IV-A).
+fn add_packets(measured: &mut Measured, heard: &Heard) {
+    let Heard { counts, missed } = heard;
+    if *missed > 0 {
+        measured
+            .notes
+            .push(format!("{missed} packets were not heard by the capture"));
+    }
+    if *missed * 1000 > counts.packets() * MISSED_PER_MILLE_MAX {
+        return;
+    }
+    measured
+        .figures
+        .push((PACKETS.name, counts.packets_between() as f64));
+    measured
+        .figures
+        .push((DATA_PACKETS.name, counts.user_data.count as f64));
+    measured
+        .figures
+        .push((OVERHEAD.name, counts.overhead_percent()));
+    let (data, other) = (counts.user_data.count, counts.user_other.count);
+    let answers = other as f64 / (data + other).max(1) as f64 * 100.0;
+    measured.figures.push((ANSWERS.name, answers));
+    let Some((span, fragment, throughput)) = times(counts) else {
+        return;
+    };
+    measured.figures.push((SPAN.name, span));
+    measured.figures.push((FRAGMENT.name, fragment));
+    measured.figures.push((THROUGHPUT.name, throughput));
+}
+
+/// Means over messages of several packets: from the first packet to the last, from
+/// packet to packet, both in microseconds, and Gbit/s.
+fn times(counts: &Counts) -> Option<(f64, f64, f64)> {
+    let spans = counts
+        .messages()
+        .filter(|m| m.packets > 1 && m.last_ns > m.first_ns);
+    let spans: Vec<(f64, f64, f64)> = spans
+        .map(|message| {
+            let us = (message.last_ns - message.first_ns) as f64 / 1e3;
+            let gbit = message.bytes as f64 * 8.0 / (us * 1e3);
+            (us, us / (message.packets - 1) as f64, gbit)
+        })
+        .collect();
+    let mean =
+        |of: fn(&(f64, f64, f64)) -> f64| spans.iter().map(of).sum::<f64>() / spans.len() as f64;
+    (!spans.is_empty()).then(|| (mean(|s| s.0), mean(|s| s.1), mean(|s| s.2)))
+}
+
+fn exhibits(view: &View) -> Vec<Exhibit> {
+    let mut all = Vec::new();
+    for metric in [&LATENCY, &SPAN, &THROUGHPUT, &OVERHEAD, &ANSWERS] {
+        all.push(Exhibit::Table(exhibit::comparison(view, metric)));
+    }
+    all.extend(
+        sizes_of(view)
+            .into_iter()
+            .map(|size| Exhibit::Table(packets(view, &size))),
+    );
+    for transport in view.values("transport") {
+        let title =
+            format!("{transport}, reliable, keep all, transient local (1e): latency by size");
+        let wanted = [
+            ("transport", transport),
+            ("qos", "e"),
+            ("security", "plain"),
+        ];
+        all.push(exhibit::lines(view, title, "size", &LATENCY, |c| {
+            c.is(&wanted)
+        }));
+    }
+    all
+}
+
+fn sizes_of(view: &View) -> Vec<String> {
+    view.values("size")
+        .iter()
+        .map(|size| (*size).to_owned())
+        .collect()
+}
+
+/// As tables II, III and their like: a row for each case and stack, with the change
+/// against its own case 1a.
+fn packets(view: &View, size: &str) -> Table {
+    let columns = [
+        "case",
+        "stack",
+        "packets",
+        "data packets",
+        "overhead %",
+        "protocol %",
+        "lost",
+        "fragment us",
+        "Δ%",
+        "message us",
+        "Δ%",
+        "Gbit/s",
+        "Δ%",
+    ];
+    let mut rows = Vec::new();
+    for (qos, ..) in CASES {
+        let is_it = |c: &&crate::results::CellResult, qos: &str| {
+            c.is(&[
+                ("transport", "udp"),
+                ("security", "plain"),
+                ("qos", qos),
+                ("size", size),
+            ])
+        };
+        for cell in view.cells.iter().filter(|c| is_it(c, qos)) {
+            let base = view
+                .cells
+                .iter()
+                .find(|c| is_it(c, "a") && c.contestant == cell.contestant);
+            let lost = cell.delivery.map(|d| d.lost());
+            let mut row = vec![
+                Entry::plain(format!("1{qos}")),
+                Entry::plain(cell.contestant.clone()),
+            ];
+            for metric in [&PACKETS, &DATA_PACKETS, &OVERHEAD, &ANSWERS] {
+                row.push(exhibit_entry(cell, metric));
+            }
+            row.push(match lost {
+                None => Entry::toned("–", Tone::Faint),
+                Some(0) => Entry::plain("0"),
+                Some(lost) => Entry::toned(lost.to_string(), Tone::Bad),
+            });
+            for metric in [&FRAGMENT, &SPAN, &THROUGHPUT] {
+                row.push(exhibit_entry(cell, metric));
+                let own = cell.figures(metric.name).map(|f| f.median());
+                let first = base
+                    .and_then(|c| c.figures(metric.name))
+                    .map(|f| f.median());
+                row.push(match (own, first) {
+                    (Some(own), Some(first)) if qos != "a" && first > 0.0 => {
+                        Entry::plain(format!("{:+.1}", (own - first) / first * 100.0))
+                    }
+                    _ => Entry::toned("–", Tone::Faint),
+                });
+            }
+            rows.push(row);
+        }
+    }
+    Table {
+        title: format!("{} on loopback: packets", exhibit::value_text("size", size)),
+        columns: columns.iter().map(|name| (*name).to_owned()).collect(),
+        rows,
+        note: "Packets are RTPS from the first to the last with a part of a message; overhead \
+               are those that carry none; protocol: without discovery. Message: from its first packet to its last."
+            .into(),
+    }
+}
+
+fn exhibit_entry(cell: &crate::results::CellResult, metric: &Metric) -> Entry {
+    match cell.figures(metric.name) {
+        Some(figures) => Entry::plain(exhibit::number(figures.median())),
+        None => Entry::toned("–", Tone::Faint),
+    }
+}
