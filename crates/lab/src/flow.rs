@@ -43,6 +43,8 @@ pub struct Flow {
     pub waits_for_match: bool,
     /// SCHED_FIFO and mlockall where allowed.
     pub is_real_time: bool,
+    /// Written into and read from memory that the stack lends.
+    pub is_lent: bool,
 }
 
 impl Flow {
@@ -76,6 +78,7 @@ impl Flow {
                 "--history",
                 yes(self.depth.is_none(), "keep_all", "keep_last").into(),
             ),
+            ("--loan", yes(self.is_lent, "yes", "no").into()),
             ("--depth", self.depth.unwrap_or(10).to_string()),
             ("--deadline", self.deadline_ms.to_string()),
             (
@@ -107,6 +110,8 @@ pub struct Heard {
     /// CPU time over wall time of the process while it received, 0 to the number
     /// of CPUs.
     pub load: f64,
+    /// From the first to the last message, milliseconds.
+    pub wall_ms: f64,
     /// As the stack tells it.
     pub path: String,
 }
@@ -151,6 +156,20 @@ pub struct Flowed {
 }
 
 impl Flowed {
+    /// CPU time over wall time of all processes together while messages flowed; of both
+    /// ends in one process that one's.
+    pub fn load(&self) -> f64 {
+        let heard = self.heard.iter().map(|h| h.load).sum::<f64>();
+        if !self.sent.starts_with("sent") {
+            return heard;
+        }
+        let of = |key: &str| value(&self.sent, key).and_then(|word| word.parse::<f64>().ok());
+        let sent = of("cpu_ms")
+            .zip(of("wall_ms"))
+            .map(|(cpu, wall)| cpu / wall.max(1e-3));
+        heard + sent.unwrap_or(0.0)
+    }
+
     /// All latencies as samples of `latency`, and what became of the messages.
     pub fn measured(&self, flow: &Flow) -> Measured {
         let latencies = self.heard.iter().flat_map(|h| &h.messages).map(|m| m.1);
@@ -226,6 +245,7 @@ fn heard(took: &str, file: &std::path::Path) -> anyhow::Result<Heard> {
         messages: messages(&text).with_context(|| format!("read {}", file.display()))?,
         torn: of("torn")? as u64,
         load: of("cpu_ms")? / of("wall_ms")?.max(1e-3),
+        wall_ms: of("wall_ms")?,
         path: value(took, "path").unwrap_or("").to_owned(),
     })
 }
@@ -251,6 +271,7 @@ mod tests {
             messages: messages(text).expect("samples"),
             torn: 0,
             load: 0.0,
+            wall_ms: 0.0,
             path: String::new(),
         };
         heard.delivery(count, 100)

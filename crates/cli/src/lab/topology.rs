@@ -37,6 +37,9 @@ pub struct TopologyVerb {
     /// Serialize messages within a process, too
     #[arg(long)]
     no_intra_process: bool,
+    /// Threads of each executor
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
+    threads: u8,
     /// Folder for tables, events and samples
     #[arg(long, value_name = "DIR", default_value = "topology_log")]
     out: PathBuf,
@@ -135,6 +138,7 @@ impl TopologyVerb {
             },
             out: self.out.clone(),
             intra_process: !self.no_intra_process,
+            threads: usize::from(self.threads),
         })
     }
 

@@ -159,6 +159,7 @@ fn flow(qos: &str, size: u64, extent: Extent) -> Flow {
         subscribers: 1,
         waits_for_match: true,
         is_real_time: false,
+        is_lent: false,
     }
 }
 

@@ -1,12 +1,22 @@
 //! The experiments, a file each.
 
+pub mod c23;
 pub mod f20;
 pub mod m16;
 
 use crate::experiment::Experiment;
 
 /// All of them, in the order of the papers and of their figures.
-pub const ALL: &[&Experiment] = &[&m16::latency::EXPERIMENT, &f20::EXPERIMENT];
+pub const ALL: &[&Experiment] = &[
+    &m16::latency::EXPERIMENT,
+    &c23::memory::EXPERIMENT,
+    &c23::sizes::EXPERIMENT,
+    &c23::goodput::EXPERIMENT,
+    &c23::containers::EXPERIMENT,
+    &c23::graphs::NAV2,
+    &c23::graphs::CREATE3,
+    &f20::EXPERIMENT,
+];
 
 /// Every word that means some: `all`, papers, experiments.
 pub fn names() -> Vec<String> {

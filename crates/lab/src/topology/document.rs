@@ -24,6 +24,8 @@ const NODES_MAX: usize = 5_000;
 const BYTES_MAX: u64 = 1 << 30;
 /// Shortest and longest pause between messages, in milliseconds.
 const PERIOD_MS: (f64, f64) = (0.001, 1e9);
+/// What a callback may compute.
+const WORK_US_MAX: u64 = 10_000_000;
 /// Bytes of a file; the largest published one has 20 kB.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
@@ -94,6 +96,8 @@ pub struct SubscriptionSpec {
     pub full_topic: String,
     /// The type's full name.
     pub ty: String,
+    /// How long its callback computes for each message.
+    pub work: Duration,
     /// Its QoS.
     pub qos: QosProfile,
 }
@@ -264,7 +268,7 @@ const NODE_FIELDS: [&str; 8] = [
     "servers",
 ];
 
-const ENTITY_FIELDS: [&str; 17] = [
+const ENTITY_FIELDS: [&str; 18] = [
     "topic_name",
     "service_name",
     "msg_type",
@@ -273,6 +277,7 @@ const ENTITY_FIELDS: [&str; 17] = [
     "period_ms",
     "freq_hz",
     "msg_pass_by",
+    "work_us",
     "qos_history",
     "qos_depth",
     "qos_reliability",
@@ -324,12 +329,14 @@ impl Entities<'_> {
             let ty = self.message_type(&mut fields)?;
             // A subscription gets what there is: the publisher's value or its own.
             self.pass_by(&mut fields, PassBy::Shared)?;
+            let work = fields.integer("work_us", 0, WORK_US_MAX)?;
             let qos = qos::read(&mut fields, QosProfile::default())?;
             self.warnings.append(&mut fields.unknown(&ENTITY_FIELDS));
             node.subscriptions.push(SubscriptionSpec {
                 topic,
                 full_topic,
                 ty,
+                work: Duration::from_micros(work.unwrap_or(0)),
                 qos,
             });
         }
@@ -469,7 +476,7 @@ mod tests {
                  "qos_avoid_ros_namespace_conventions": "true"},
                 {"topic_name": "/odom", "msg_type": "nav_msgs/msg/Odometry", "period_ms": 0.5}],
              "subscribers": [{"topic_name": "~/in", "msg_type": "stamped10b",
-                              "msg_pass_by": "unique_ptr"}],
+                              "msg_pass_by": "unique_ptr", "work_us": 500}],
              "clients": [{"service_name": "map", "srv_type": "stamped10b", "period_ms": 100}],
              "servers": [{"service_name": "/map", "srv_type": "std_srvs/srv/Trigger"}]}]}"#;
         let topology = parse(text).expect("right");
@@ -493,6 +500,7 @@ mod tests {
         assert_eq!(odom.period, Duration::from_micros(500));
         assert_eq!(odom.qos, QosProfile::default());
         assert_eq!(first.subscriptions[0].full_topic, "/robot_1/front_1/in");
+        assert_eq!(first.subscriptions[0].work, Duration::from_micros(500));
         assert_eq!(first.clients[0].full_service, "/robot_1/map");
         assert_eq!(first.servers[0].ty, "std_srvs/srv/Trigger");
     }

@@ -217,6 +217,7 @@ impl World {
             .map(|p| p.period)
             .next();
         let frequency = period.map_or(0.0, |period| 1.0 / period.as_secs_f64());
+        let work_ns = i64::try_from(spec.work.as_nanos()).unwrap_or(i64::MAX);
         let callback = move |sample: Sample<DynamicMessage>| {
             let now_ns = shared.clock.now_ns();
             let told = match with_header {
@@ -229,6 +230,11 @@ impl World {
             let judged = tracker.scan(told.publisher, told.number, now_ns, us, told.of);
             shared.heard.fetch_add(1, Ordering::Relaxed);
             shared.judged(&tracker, judged, told.number, us);
+            drop(tracker);
+            let until = now_ns + work_ns;
+            while shared.clock.now_ns() < until {
+                std::hint::spin_loop();
+            }
         };
         let options = SubscriptionOptions::new(spec.qos.clone()).callback(callback);
         let subscription = node.create_dynamic_subscription(&spec.topic, &ty, options)?;

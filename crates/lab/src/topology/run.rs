@@ -54,6 +54,8 @@ pub struct RunOptions {
     /// Whether messages within a process are handed over as values
     /// ([`pteros::NodeOptions::use_intra_process_comms`]).
     pub intra_process: bool,
+    /// Threads of each executor; 0 and 1 are the single-threaded one.
+    pub threads: usize,
 }
 
 /// What a run has given.
@@ -115,6 +117,7 @@ pub fn run(
                 ahead_ns: clock.ahead_ns(),
                 folder: absolute(&folder),
                 intra_process: options.intra_process,
+                threads: options.threads,
             })
         })
         .collect::<Result<_>>()?;
@@ -266,6 +269,7 @@ fn write_results(options: &RunOptions, files: &[PathBuf], results: &[ProcessResu
         "duration_s": options.duration.as_secs_f64(),
         "division": format!("{:?}", options.division),
         "intra_process": options.intra_process,
+        "threads": options.threads,
         "processes": results.iter().map(ProcessResult::to_json).collect::<Vec<_>>(),
     });
     let path = options.out.join("results.json");

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, anyhow, bail};
 use pteros::config::DiscoveryRange;
 use pteros::msg::library::InterfaceLibrary;
-use pteros::{Context, ContextOptions, NodeOptions, SingleThreadedExecutor};
+use pteros::{Context, ContextOptions, MultiThreadedExecutor, NodeOptions, SingleThreadedExecutor};
 use serde_json::{Value, json};
 
 use super::clock::RunClock;
@@ -42,6 +42,8 @@ pub(super) struct Task {
     /// Where its tables go.
     pub(super) folder: PathBuf,
     pub(super) intra_process: bool,
+    /// Of each executor.
+    pub(super) threads: usize,
 }
 
 impl Task {
@@ -56,6 +58,7 @@ impl Task {
             "ahead_ns": self.ahead_ns,
             "folder": path(&self.folder),
             "intra_process": self.intra_process,
+            "threads": self.threads,
         })
     }
 
@@ -77,6 +80,7 @@ impl Task {
             ahead_ns: value.get("ahead_ns")?.as_i64()?,
             folder: text(value.get("folder")?)?.into(),
             intra_process: value.get("intra_process")?.as_bool()?,
+            threads: usize::try_from(value.get("threads")?.as_u64()?).ok()?,
         })
     }
 }
@@ -97,13 +101,13 @@ pub fn worker(task: &str, library: InterfaceLibrary) -> Result<()> {
         .collect::<Result<_, _>>()?;
     let context = open_context()?;
     let mut world = entity::World::new(RunClock::of(task.ahead_ns), library);
-    let mut executors: BTreeMap<i64, SingleThreadedExecutor> = BTreeMap::new();
+    let mut executors: BTreeMap<i64, Executor> = BTreeMap::new();
     for (file, index) in &task.nodes {
         let node = topologies.get(*file).and_then(|t| t.nodes.get(*index));
         let spec = node.with_context(|| format!("file {file} has no node {index} any more"))?;
         let node = make_node(&context, spec, task.intra_process)?;
         let executor = executors.entry(spec.executor);
-        let executor = executor.or_insert_with(|| SingleThreadedExecutor::new(&context));
+        let executor = executor.or_insert_with(|| Executor::new(&context, task.threads));
         executor.add_node(&node)?;
         world.add(node, spec, &topologies)?;
     }
@@ -133,6 +137,39 @@ pub fn worker(task: &str, library: InterfaceLibrary) -> Result<()> {
     say(&result.to_json().to_string())?;
     context.shutdown();
     Ok(())
+}
+
+/// What runs the nodes of one `executor_id`.
+enum Executor {
+    Single(SingleThreadedExecutor),
+    Multi(MultiThreadedExecutor),
+}
+
+impl Executor {
+    fn new(context: &Context, threads: usize) -> Self {
+        match threads {
+            0 | 1 => Self::Single(SingleThreadedExecutor::new(context)),
+            threads => Self::Multi(MultiThreadedExecutor::new(context, threads)),
+        }
+    }
+
+    fn add_node(&self, node: &pteros::Node) -> Result<()> {
+        match self {
+            Self::Single(executor) => Ok(executor.add_node(node)?),
+            Self::Multi(executor) => Ok(executor.add_node(node)?),
+        }
+    }
+
+    fn spin(&self) {
+        match self {
+            Self::Single(executor) => executor.spin(),
+            Self::Multi(executor) => {
+                if let Err(error) = executor.spin() {
+                    eprintln!("an executor ended: {error}");
+                }
+            }
+        }
+    }
 }
 
 /// This host alone, unless the environment says otherwise: a benchmark is not meant

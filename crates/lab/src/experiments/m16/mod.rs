@@ -41,6 +41,7 @@ pub fn flow(policies: &str, size: u64, extent: Extent) -> Flow {
         subscribers: 1,
         waits_for_match: true,
         is_real_time: true,
+        is_lent: false,
     }
 }
 
