@@ -67,7 +67,7 @@ fn types_of_endpoints_are_described_and_others_are_not() {
     assert_eq!(told.type_sources.len(), 5);
     assert_eq!(
         told.type_sources[0].raw_file_contents,
-        "std_msgs/Header header\ngeometry_msgs/Twist twist\n"
+        "std_msgs/Header header\nTwist twist\n"
     );
     let image = sensor_msgs::msg::Image::TYPE_HASH.to_string();
     let told = ask(&node, &asker, &image);

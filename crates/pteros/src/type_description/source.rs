@@ -1,5 +1,6 @@
-//! The texts of types, written from their descriptions: fields and defaults are there,
-//! comments and constants are not.
+//! The texts of types: of the standard packages their definitions as they stand in
+//! files, constants and comments included; of others written from their descriptions,
+//! fields and defaults.
 
 use std::fmt::Write as _;
 
@@ -26,10 +27,11 @@ pub(super) fn of(description: &TypeDescription) -> Vec<TypeSource> {
         let (encoding, raw_file_contents) = match kind {
             "srv" if !name.contains('_') => (
                 "srv",
-                format!("{}---\n{}", find("_Request"), find("_Response")),
+                in_file(ty)
+                    .unwrap_or_else(|| format!("{}---\n{}", find("_Request"), find("_Response"))),
             ),
             "srv" | "action" => ("implicit", String::new()),
-            _ => ("msg", text(ty)),
+            _ => ("msg", in_file(ty).unwrap_or_else(|| text(ty))),
         };
         TypeSource {
             type_name: ty.type_name.clone(),
@@ -38,6 +40,14 @@ pub(super) fn of(description: &TypeDescription) -> Vec<TypeSource> {
         }
     };
     all.map(source).collect()
+}
+
+/// The definition that we have of just that type.
+fn in_file(ty: &IndividualTypeDescription) -> Option<String> {
+    let library = pteros_interfaces::library();
+    let text = library.text(&ty.type_name)?;
+    let known = library.describe(&ty.type_name).ok()?;
+    (known.type_description == *ty).then(|| text.to_owned())
 }
 
 /// A line for each field.
@@ -115,24 +125,47 @@ fn default_text(field: &Field) -> String {
 
 #[cfg(test)]
 mod tests {
-    use pteros_interfaces::{geometry_msgs, test_msgs, type_description_interfaces};
+    use pteros_interfaces::{action_msgs, geometry_msgs, test_msgs, type_description_interfaces};
     use pteros_msg::hash::rihs01;
     use pteros_msg::library::{InterfaceLibrary, split_full_name};
     use pteros_msg::message::Message;
 
     use super::*;
 
-    /// Text that is read again makes the same type.
+    /// Text that is read again makes the same type: from files, and written here.
     fn check<T: Message>() {
-        let mut library = InterfaceLibrary::new();
-        for source in of(T::type_description()) {
+        let description = T::type_description();
+        let all = [&description.type_description]
+            .into_iter()
+            .chain(&description.referenced);
+        let told = of(description).into_iter().map(|source| {
             assert_eq!(source.encoding, "msg");
-            let (package, kind, name) = split_full_name(&source.type_name).unwrap();
-            library.insert_text(package, kind, name, source.raw_file_contents, "told");
+            (source.type_name, source.raw_file_contents)
+        });
+        let written = all.map(|ty| (ty.type_name.clone(), text(ty)));
+        for texts in [told.collect::<Vec<_>>(), written.collect()] {
+            let mut library = InterfaceLibrary::new();
+            for (full, text) in texts {
+                let (package, kind, name) = split_full_name(&full).unwrap();
+                library.insert_text(package, kind, name, text, "told");
+            }
+            let described = library.describe(T::TYPE_NAME).unwrap();
+            assert_eq!(rihs01(&described), T::TYPE_HASH, "{}", T::TYPE_NAME);
+            assert_eq!(&described, description);
         }
-        let described = library.describe(T::TYPE_NAME).unwrap();
-        assert_eq!(rihs01(&described), T::TYPE_HASH, "{}", T::TYPE_NAME);
-        assert_eq!(&described, T::type_description());
+    }
+
+    #[test]
+    fn constants_and_comments_are_told_where_a_file_has_them() {
+        let told = of(action_msgs::msg::GoalStatus::type_description());
+        let text = &told[0].raw_file_contents;
+        assert!(text.contains("int8 STATUS_CANCELING"), "{text}");
+        let mut other = action_msgs::msg::GoalStatus::type_description().clone();
+        // Another type of that name is not ours.
+        other.type_description.fields.pop();
+        let told = of(&other);
+        let text = &told[0].raw_file_contents;
+        assert_eq!(text, "action_msgs/GoalInfo goal_info\n");
     }
 
     #[test]
