@@ -165,12 +165,16 @@ fn a_nodes_words_are_those_that_launch_ros_makes() {
         "__node:=t",
         "-r",
         "__ns:=/robot/arm/left",
+        "-p",
+        "g:=true",
+        "-p",
+        "use_sim_time:=true",
         "--params-file",
         "/nowhere/log/parameters-1.yaml",
         "--params-file",
         p.as_str(),
-        "-p",
-        "last:=1",
+        "--params-file",
+        "/nowhere/log/parameters-2.yaml",
         "-r",
         "a:=b",
         "-r",
@@ -180,12 +184,16 @@ fn a_nodes_words_are_those_that_launch_ros_makes() {
         assert_eq!(words(&plan), expected);
         let process = plan.processes()[0];
         assert_eq!(process.name, "talk-1");
-        // What stands before a file yields to it, in nodes of ours and of ROS 2.
-        let (_, text) = &process.files[0];
-        let expected = "/**:\n  ros__parameters:\n    \"g\": true\n    \"use_sim_time\": true\n    \"rate\": 2\n    \"name\": \"2\"\n    \"gains.p\": [1.0, 2.0]\n    \"list\": [1, 2]\n";
-        assert_eq!(text, expected);
-        let values = pteros::parameter::ParameterFile::parse("it", text).unwrap();
-        assert_eq!(values.parameters_of("/robot/arm/left/t", true).len(), 6);
+        // The node's own values are said of it by name: whatever files have for every
+        // node, or for this one above, yields to what comes last.
+        let texts: Vec<&str> = process.files.iter().map(|(_, text)| &**text).collect();
+        let expected = [
+            "/robot/arm/left/t:\n  ros__parameters:\n    \"rate\": 2\n    \"name\": \"2\"\n    \"gains.p\": [1.0, 2.0]\n    \"list\": [1, 2]\n",
+            "/robot/arm/left/t:\n  ros__parameters:\n    \"last\": 1\n",
+        ];
+        assert_eq!(texts, expected);
+        let values = pteros::parameter::ParameterFile::parse("it", texts[0]).unwrap();
+        assert_eq!(values.parameters_of("/robot/arm/left/t", true).len(), 4);
         assert_eq!(process.environment["X"], "y");
         let node = process.node.as_ref().unwrap();
         assert_eq!(node.full_name().as_deref(), Some("/robot/arm/left/t"));

@@ -24,10 +24,8 @@ pub use remap::{RemapKind, RemapRule, node_identity, resolve_name};
 pub struct Arguments {
     /// `-r`, `--remap`: rules; the first that matches wins.
     pub remaps: Vec<RemapRule>,
-    /// `-p`, `--param`: single parameters; later ones override earlier ones.
-    pub parameters: Vec<ParameterSetting>,
-    /// `--params-file`: YAML files, applied before `parameters`.
-    pub parameter_files: Vec<PathBuf>,
+    /// `-p`, `--param` and `--params-file`; later ones override earlier ones.
+    pub parameters: Vec<ParameterArgument>,
     /// `-e`, `--enclave`: the security enclave; the last one counts.
     pub enclave: Option<String>,
     /// `--spin`: how long threads poll before they sleep; see
@@ -42,6 +40,20 @@ pub struct Arguments {
     pub thread: ThreadSettings,
     /// `--log-level` and its kin.
     pub log: LogSettings,
+}
+
+/// What the command line says of parameters at one place.
+///
+/// As rcl has it, all of it is one list of nodes, in the order in which their names
+/// or patterns first came up: what is said again of a name, as `/**` by each `-p`
+/// without a node, replaces what it was, in its place. Of the entries that a node
+/// matches the last one in that list counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ParameterArgument {
+    /// `-p`, `--param`.
+    Value(ParameterSetting),
+    /// `--params-file`: a YAML file, not yet read.
+    File(PathBuf),
 }
 
 /// One parameter from the command line.
@@ -158,9 +170,13 @@ impl Arguments {
             }
             "-p" | "--param" => {
                 let text = value("[NODE:]NAME:=VALUE")?;
-                self.parameters.push(parameter(flag, &text)?);
+                let setting = parameter(flag, &text)?;
+                self.parameters.push(ParameterArgument::Value(setting));
             }
-            "--params-file" => self.parameter_files.push(value("a YAML file")?.into()),
+            "--params-file" => {
+                let file = value("a YAML file")?.into();
+                self.parameters.push(ParameterArgument::File(file));
+            }
             "-e" | "--enclave" => {
                 let path = value("an enclave's path, as /arm")?;
                 names::validate_enclave(&path).map_err(|source| ArgumentsError::BadName {

@@ -57,7 +57,8 @@ impl Builder {
         if !facts.namespace.is_empty() {
             add("-r", format!("__ns:={}", facts.namespace));
         }
-        for (flag, value) in self.parameter_words(element, &mut files)? {
+        let full_name = facts.full_name();
+        for (flag, value) in self.parameter_words(element, full_name.as_deref(), &mut files)? {
             add(flag, value);
         }
         for (from, to) in self.remaps(element)? {

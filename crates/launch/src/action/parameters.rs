@@ -1,5 +1,6 @@
 //! Parameters: `param` in nodes, `set_parameter` and its kin for all in scope.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -35,6 +36,8 @@ pub(super) enum Given {
     Filled(PathBuf, String),
 }
 
+const PARAMS_FILE: &str = "--params-file";
+
 impl Builder {
     /// `set_parameter`, `set_use_sim_time`, `set_parameters_from_file`.
     pub(super) fn set_parameter(&mut self, element: &Element) -> Result<(), Fault> {
@@ -60,54 +63,68 @@ impl Builder {
     }
 
     /// The words behind `--ros-args` for the parameters of a node; those of the
-    /// scope come first, so that the node's own count.
+    /// scope come first, so that the node's own count. `node` is its full name, if
+    /// the launch file gives it one.
     ///
-    /// Nodes of ours read all files before `-p`, those of ROS 2 go by the order. So
-    /// that both do what the launch file says, values before a file become one.
+    /// A `-p` is said of every node of the process, and yields to what files have for
+    /// this one. So beside files the node's own values are files, too, as in launch_ros.
     pub(super) fn parameter_words(
         &mut self,
         element: &Element,
+        node: Option<&str>,
         files: &mut Vec<(PathBuf, String)>,
     ) -> Result<Vec<(&'static str, String)>, Fault> {
-        let scope = self.scope.parameters.iter().map(|one| match one {
-            GlobalParameter::Value(name, value) => (name.clone(), Some(value.clone())),
-            GlobalParameter::File(path) => (absolute_text(path), None),
-        });
-        let mut all: Vec<(String, Option<String>)> = scope.collect();
-        for given in self.given(element)? {
-            all.push(match given {
-                Given::Value(name, value) => (name, Some(yaml_text(&value))),
-                Given::File(path) => (absolute_text(&path), None),
-                Given::Filled(path, text) => {
-                    let name = path.display().to_string();
-                    files.push((path, text));
-                    (name, None)
-                }
+        let mut words = Vec::new();
+        for one in &self.scope.parameters {
+            words.push(match one {
+                GlobalParameter::Value(name, value) => ("-p", format!("{name}:={value}")),
+                GlobalParameter::File(path) => (PARAMS_FILE, absolute_text(path)),
             });
         }
-        let files_left = |rest: &[(String, Option<String>)]| rest.iter().any(|one| one.1.is_none());
-        let mut words = Vec::new();
-        let mut before_file = String::new();
-        for (at, (name, value)) in all.iter().enumerate() {
-            let rest = all.get(at + 1..).unwrap_or(&[]);
-            match value {
-                Some(value) if files_left(rest) => {
-                    before_file += &format!("    {}: {value}\n", quoted(name));
+        let own = self.given(element)?;
+        let is_value = |given: &Given| matches!(given, Given::Value(..));
+        let beside_files =
+            !own.iter().all(is_value) || words.iter().any(|(flag, _)| *flag == PARAMS_FILE);
+        let mut values = String::new();
+        for given in own {
+            match given {
+                Given::Value(name, value) if beside_files => {
+                    let _ = writeln!(values, "    {}: {}", quoted(&name), yaml_text(&value));
                 }
-                Some(value) => words.push(("-p", format!("{name}:={value}"))),
-                None => {
-                    if !before_file.is_empty() {
-                        let text = format!("/**:\n  ros__parameters:\n{before_file}");
-                        before_file.clear();
-                        let path = self.new_file();
-                        words.push(("--params-file", path.display().to_string()));
-                        files.push((path, text));
-                    }
-                    words.push(("--params-file", name.clone()));
+                Given::Value(name, value) => {
+                    words.push(("-p", format!("{name}:={}", yaml_text(&value))));
+                }
+                Given::File(path) => {
+                    self.end_values(&mut values, node, files, &mut words);
+                    words.push((PARAMS_FILE, absolute_text(&path)));
+                }
+                Given::Filled(path, text) => {
+                    self.end_values(&mut values, node, files, &mut words);
+                    words.push((PARAMS_FILE, path.display().to_string()));
+                    files.push((path, text));
                 }
             }
         }
+        self.end_values(&mut values, node, files, &mut words);
         Ok(words)
+    }
+
+    /// Makes a file of what was gathered, if anything.
+    fn end_values(
+        &mut self,
+        values: &mut String,
+        node: Option<&str>,
+        files: &mut Vec<(PathBuf, String)>,
+        words: &mut Vec<(&'static str, String)>,
+    ) {
+        if values.is_empty() {
+            return;
+        }
+        let text = format!("{}:\n  ros__parameters:\n{values}", node.unwrap_or("/**"));
+        values.clear();
+        let path = self.new_file();
+        words.push((PARAMS_FILE, path.display().to_string()));
+        files.push((path, text));
     }
 
     /// A name for a parameter file of this launch.

@@ -14,6 +14,14 @@ fn rules(lines: &[&str]) -> Arguments {
     Arguments::parse(words).unwrap().0
 }
 
+fn setting(node: Option<&str>, name: &str, value: &str) -> ParameterArgument {
+    ParameterArgument::Value(ParameterSetting {
+        node: node.map(Into::into),
+        name: name.into(),
+        value: value.into(),
+    })
+}
+
 #[test]
 fn ros_arguments_are_cut_out_wherever_they_stand() {
     let (arguments, rest) = parse(
@@ -25,13 +33,11 @@ fn ros_arguments_are_cut_out_wherever_they_stand() {
     assert_eq!(arguments.remaps.len(), 1);
     assert_eq!(
         arguments.parameters,
-        [ParameterSetting {
-            node: None,
-            name: "rate".into(),
-            value: "5".into()
-        }]
+        [
+            setting(None, "rate", "5"),
+            ParameterArgument::File("p.yaml".into())
+        ]
     );
-    assert_eq!(arguments.parameter_files, [PathBuf::from("p.yaml")]);
     assert_eq!(arguments.enclave.as_deref(), Some("/arm"));
     assert_eq!(arguments.log.level, Some(Severity::Debug));
     assert_eq!(arguments.log.rosout, Some(false));
@@ -52,10 +58,13 @@ fn parameters_may_be_for_one_node_and_hold_any_yaml() {
         "list:=[1, 2]",
     ])
     .unwrap();
-    assert_eq!(arguments.parameters[0].node.as_deref(), Some("talker"));
-    assert_eq!(arguments.parameters[0].name, "url.name");
-    assert_eq!(arguments.parameters[0].value, "http://a:=b");
-    assert_eq!(arguments.parameters[1].value, "[1, 2]");
+    assert_eq!(
+        arguments.parameters,
+        [
+            setting(Some("talker"), "url.name", "http://a:=b"),
+            setting(None, "list", "[1, 2]")
+        ]
+    );
 }
 
 #[test]

@@ -13,6 +13,7 @@
 //!
 //! As rcl's parser and rclcpp's `parameter_map.cpp` understand them.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use super::pattern::NodePattern;
 use super::store::{Override, Overrides, Parameter};
 use super::value::ParameterValue;
 use super::yaml::{self, Wrong};
-use crate::args::Arguments;
+use crate::args::{Arguments, ParameterArgument, ParameterSetting};
 
 /// The parameters of a file, in its order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -80,39 +81,22 @@ impl ParameterFile {
         })
     }
 
-    /// What `--params-file` and `-p` say, in that order.
+    /// What `-p` and `--params-file` say, in the order of
+    /// [`ParameterArgument`](crate::args::ParameterArgument).
     pub(crate) fn of_arguments(arguments: &Arguments) -> Result<Self, ParameterFileError> {
         let mut rules = Vec::new();
-        for path in &arguments.parameter_files {
-            rules.append(&mut Self::read(path)?.rules);
+        for argument in &arguments.parameters {
+            match argument {
+                ParameterArgument::File(path) => rules.append(&mut Self::read(path)?.rules),
+                ParameterArgument::Value(setting) => rules.push(Rule::of_setting(setting)?),
+            }
         }
-        for setting in &arguments.parameters {
-            let (name, value) = (&setting.name, &setting.value);
-            let wrong = |what: String, way_out| ParameterFileError::Argument {
-                name: name.clone(),
-                value: value.clone(),
-                what,
-                way_out,
-            };
-            let node = Node::read(value);
-            let node = node.map_err(|error| {
-                let way_out = "put texts with special characters into quotes of their own";
-                wrong(format!("no YAML: {error}"), way_out)
-            })?;
-            let read = yaml::value(&node);
-            let read = read.map_err(|Wrong { what, way_out }| wrong(what, way_out))?;
-            rules.push(Rule {
-                nodes: match &setting.node {
-                    Some(node) => NodePattern::named(node),
-                    None => NodePattern::all(),
-                },
-                name: name.clone(),
-                given: Override {
-                    value: read,
-                    from: format!("-p {name}:={value}").into(),
-                },
-            });
+        let mut first = BTreeMap::new();
+        for rule in &rules {
+            let next = first.len();
+            first.entry(rule.nodes.clone()).or_insert(next);
         }
+        rules.sort_by_key(|rule| first.get(&rule.nodes).copied());
         Ok(Self { rules })
     }
 
@@ -139,6 +123,35 @@ impl ParameterFile {
         for rule in self.rules.iter().filter(|rule| rule.nodes.matches(node)) {
             overrides.insert(rule.name.clone(), rule.given.clone());
         }
+    }
+}
+
+impl Rule {
+    fn of_setting(setting: &ParameterSetting) -> Result<Self, ParameterFileError> {
+        let (name, value) = (&setting.name, &setting.value);
+        let wrong = |what: String, way_out| ParameterFileError::Argument {
+            name: name.clone(),
+            value: value.clone(),
+            what,
+            way_out,
+        };
+        let node = Node::read(value).map_err(|error| {
+            let way_out = "put texts with special characters into quotes of their own";
+            wrong(format!("no YAML: {error}"), way_out)
+        })?;
+        let read = yaml::value(&node);
+        let read = read.map_err(|Wrong { what, way_out }| wrong(what, way_out))?;
+        Ok(Self {
+            nodes: match &setting.node {
+                Some(node) => NodePattern::named(node),
+                None => NodePattern::all(),
+            },
+            name: name.clone(),
+            given: Override {
+                value: read,
+                from: format!("-p {name}:={value}").into(),
+            },
+        })
     }
 }
 
@@ -321,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_goes_after_files() {
+    fn the_command_line_names_values_and_their_source() {
         let words = ["--ros-args", "-p", "speed:=3", "-p", "arm:speed:=4"];
         let (arguments, _) = Arguments::parse(words).unwrap();
         let said = ParameterFile::of_arguments(&arguments).unwrap();
@@ -333,5 +346,50 @@ mod tests {
             error.starts_with("-p list:=[1, a]: a list of integer"),
             "{error}"
         );
+    }
+
+    /// Speed of `/arm`, as rcl and rclcpp work it out of `-p` and files in one list.
+    #[test]
+    fn files_and_single_values_count_in_their_order() {
+        let folder = std::env::temp_dir().join(format!("pteros-order-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let text_of = |node: &str, speed: i64| {
+            let word = node.trim_matches('/').replace('*', "all");
+            let path = folder.join(format!("{word}{speed}.yaml"));
+            let text = format!("{node}:\n  ros__parameters: {{speed: {speed}}}\n");
+            fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        let (all, arm, legs) = (text_of("/**", 1), text_of("/arm", 2), text_of("/legs", 3));
+        let speed = |words: &[&str]| {
+            let mut line = vec!["--ros-args"];
+            for word in words {
+                let flag = if word.ends_with(".yaml") {
+                    "--params-file"
+                } else {
+                    "-p"
+                };
+                line.extend([flag, word]);
+            }
+            let (arguments, _) = Arguments::parse(line).unwrap();
+            let said = ParameterFile::of_arguments(&arguments).unwrap();
+            let [(_, value)] = &values(&said, "/arm")[..] else {
+                panic!("{words:?}")
+            };
+            value.clone()
+        };
+        // Whatever comes later replaces what was said of all nodes.
+        assert_eq!(speed(&[&all, "speed:=7"]), 7.into());
+        assert_eq!(speed(&["speed:=7", &all]), 1.into());
+        assert_eq!(speed(&["speed:=7", "speed:=8"]), 8.into());
+        // An entry of its own comes after the pattern that was named before it ...
+        assert_eq!(speed(&["speed:=7", &arm]), 2.into());
+        assert_eq!(speed(&[&arm, "speed:=7"]), 7.into());
+        assert_eq!(speed(&[&arm, &all]), 1.into());
+        // ... and stays there, though the pattern is given another value later.
+        assert_eq!(speed(&[&all, &arm, "speed:=7"]), 2.into());
+        assert_eq!(speed(&[&legs, "speed:=7", &arm, "speed:=8"]), 2.into());
+        assert_eq!(speed(&[&all, &arm, "arm:speed:=7"]), 7.into());
+        fs::remove_dir_all(&folder).unwrap();
     }
 }

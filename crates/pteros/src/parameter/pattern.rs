@@ -3,7 +3,7 @@
 use pteros_rmw::names::{self, NameError};
 
 /// Parts of a node's full name: `*` stands for one, `**` for any number.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NodePattern(Vec<Box<str>>);
 
 impl NodePattern {
