@@ -277,6 +277,63 @@ fn a_goal_whose_client_is_gone_is_cancelled_if_the_server_wants_that() {
 }
 
 #[test]
+fn a_new_goal_takes_the_place_of_the_one_before_if_the_server_wants_that() {
+    everywhere(
+        96,
+        || Options::default().preempt(true),
+        |stage| {
+            let send = |n| {
+                let asked = stage.client.send_goal(order(n), PATIENCE).unwrap();
+                (asked, stage.goal())
+            };
+            let (first, worked) = send(1);
+            assert!(worked.is_open());
+            let (second, current) = send(2);
+            assert!(!worked.is_open() && current.is_open());
+            let end = first.result(PATIENCE).unwrap();
+            assert_eq!(
+                (end.status, end.result),
+                (GoalStatus::Aborted, sequence(&[]))
+            );
+            let late = worked.succeed(sequence(&[7]));
+            assert!(matches!(late, Err(GoalError::Illegal { .. })));
+            // One that was being cancelled is.
+            second.cancel(PATIENCE).unwrap();
+            assert!(current.is_canceling());
+            let (third, last) = send(3);
+            assert_eq!(
+                second.result(PATIENCE).unwrap().status,
+                GoalStatus::Canceled
+            );
+            last.succeed(sequence(&[7])).unwrap();
+            assert_eq!(
+                third.result(PATIENCE).unwrap().status,
+                GoalStatus::Succeeded
+            );
+            assert_eq!(stage.server.open_goals(), 0);
+        },
+    );
+}
+
+#[test]
+fn the_end_of_a_goal_is_told_to_a_callback() {
+    everywhere(94, Options::default, |stage| {
+        let asked = stage.client.send_goal(order(1), PATIENCE).unwrap();
+        let (tell, told) = mpsc::channel();
+        asked
+            .result_then(move |end| tell.send(end).unwrap())
+            .unwrap();
+        assert!(told.try_recv().is_err());
+        stage.goal().succeed(sequence(&[7])).unwrap();
+        let end = told.recv_timeout(PATIENCE).unwrap().unwrap();
+        assert_eq!(
+            (end.status, end.result),
+            (GoalStatus::Succeeded, sequence(&[7]))
+        );
+    });
+}
+
+#[test]
 fn an_action_that_nobody_serves_says_so() {
     let context = Context::with_options(ContextOptions::local(79)).unwrap();
     let node = context.node("asking").unwrap();

@@ -79,7 +79,7 @@ fn a_typed_client_and_one_of_run_time_get_feedback_and_result_of_such_a_server()
         let again = goal.succeed(of(types.result(), "{}"));
         assert!(matches!(again, Err(GoalError::Illegal { .. })), "{again:?}");
     };
-    let options = DynamicActionServerOptions::default();
+    let options = DynamicActionServerOptions::default().preempt(true);
     let server = serving
         .create_dynamic_action_server("fibonacci", &ty, options, work)
         .unwrap();
@@ -196,5 +196,75 @@ fn a_client_of_run_time_asks_a_typed_server() {
     assert_eq!(
         (end.status, sequence(&end.result)),
         (GoalStatus::Succeeded, vec![5])
+    );
+}
+
+#[test]
+fn a_goal_of_run_time_whose_client_is_gone_is_cancelled_if_the_server_wants_that() {
+    let (serving, asking, _spun) = nodes(92);
+    let ty = fibonacci();
+    let (send, goals) = mpsc::channel();
+    let options = DynamicActionServerOptions::default().cancel_abandoned(true);
+    let _server = serving
+        .create_dynamic_action_server("count", &ty, options, move |goal| send.send(goal).unwrap())
+        .unwrap();
+    let send_goal = |node: &Node| {
+        let client = node.create_dynamic_action_client("count", &ty).unwrap();
+        let goal = client.send_goal(&of(ty.goal(), "{order: 1}"), PATIENCE);
+        (goal.unwrap(), goals.recv_timeout(PATIENCE).unwrap())
+    };
+    let passing = Context::with_options(ContextOptions::local(92)).unwrap();
+    let (abandoned, work) = send_goal(&passing.node("passing").unwrap());
+    let (_asked, other) = send_goal(&asking);
+    drop((abandoned, passing));
+    let graph = asking.context().graph();
+    assert!(graph.wait_until(PATIENCE, || work.is_canceling()));
+    assert_eq!(other.status(), GoalStatus::Executing);
+}
+
+#[test]
+fn the_end_of_a_goal_of_run_time_is_told_to_a_callback() {
+    let (serving, asking, _spun) = nodes(93);
+    let ty = fibonacci();
+    let (send, goals) = mpsc::channel();
+    let options = DynamicActionServerOptions::default().preempt(true);
+    let server = serving
+        .create_dynamic_action_server("count", &ty, options, move |goal| send.send(goal).unwrap())
+        .unwrap();
+    let client = asking.create_dynamic_action_client("count", &ty).unwrap();
+    let ask = || {
+        let goal = client.send_goal(&of(ty.goal(), "{order: 1}"), PATIENCE);
+        let (tell, told) = mpsc::channel();
+        let ended = move |end| tell.send(end).unwrap();
+        goal.unwrap().result_then(ended).unwrap();
+        (told, goals.recv_timeout(PATIENCE).unwrap())
+    };
+    let (told, work) = ask();
+    assert!(told.try_recv().is_err());
+    work.succeed(of(ty.result(), "{sequence: [7]}")).unwrap();
+    let end = told.recv_timeout(PATIENCE).unwrap().unwrap();
+    assert_eq!(
+        (end.status, sequence(&end.result)),
+        (GoalStatus::Succeeded, vec![7])
+    );
+    // Of two the newer one goes on.
+    let (told, preempted) = ask();
+    let (newer, work) = ask();
+    assert!(!preempted.is_open() && work.is_open());
+    let end = told.recv_timeout(PATIENCE).unwrap().unwrap();
+    assert_eq!(
+        (end.status, sequence(&end.result)),
+        (GoalStatus::Aborted, vec![])
+    );
+    drop(work);
+    let end = newer.recv_timeout(PATIENCE).unwrap().unwrap();
+    assert_eq!(end.status, GoalStatus::Aborted);
+    // A server that goes is told, too.
+    let (told, work) = ask();
+    drop((server, work, serving));
+    let gone = told.recv_timeout(PATIENCE).unwrap();
+    assert!(
+        matches!(gone, Err(ActionError::Call(_)))
+            || gone.is_ok_and(|end| end.status == GoalStatus::Aborted)
     );
 }

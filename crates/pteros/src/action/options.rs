@@ -28,6 +28,7 @@ pub struct ActionServerOptions<A: Action> {
     pub(super) result_timeout: Duration,
     pub(super) goals_max: usize,
     pub(super) cancel_abandoned: bool,
+    pub(super) preempt: bool,
 }
 
 /// Goals known at a time, those included that have ended and whose result is kept.
@@ -45,6 +46,7 @@ impl<A: Action> Default for ActionServerOptions<A> {
             result_timeout: RESULT_TIMEOUT,
             goals_max: GOALS_MAX,
             cancel_abandoned: false,
+            preempt: false,
         }
     }
 }
@@ -86,6 +88,15 @@ impl<A: Action> ActionServerOptions<A> {
     /// it is gone. Looked at every half second while goals go on. Off by default, as in ROS 2.
     pub fn cancel_abandoned(mut self, yes: bool) -> Self {
         self.cancel_abandoned = yes;
+        self
+    }
+
+    /// Whether a goal that is accepted takes the place of those that go on: these end
+    /// with an empty result, aborted, or cancelled if that was asked for. Whoever works on
+    /// one sees it by [`ServerGoal::is_open`]. Off by default, as in ROS 2; Nav2's servers
+    /// do it.
+    pub fn preempt(mut self, yes: bool) -> Self {
+        self.preempt = yes;
         self
     }
 }

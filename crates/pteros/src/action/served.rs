@@ -25,7 +25,12 @@ pub(super) struct Served<R, W> {
     status: Publisher<GoalStatusArray>,
     /// Ticks once when results may have expired.
     expiry: OnceLock<Timer>,
+    /// Ticks where goals of clients that are gone are cancelled.
+    abandoned: OnceLock<Timer>,
 }
+
+/// How often those are looked for whose client is gone.
+const LOOK: Duration = Duration::from_millis(500);
 
 impl<R: Clone, W> Served<R, W> {
     pub(super) fn new(
@@ -40,6 +45,7 @@ impl<R: Clone, W> Served<R, W> {
             ledger: Mutex::new(Ledger::new(goals_max, result_timeout)),
             status,
             expiry: OnceLock::new(),
+            abandoned: OnceLock::new(),
         }
     }
 
@@ -55,6 +61,45 @@ impl<R: Clone, W> Served<R, W> {
         timer.cancel();
         let _ = self.expiry.set(timer);
         Ok(())
+    }
+
+    /// `cancel` is called every now and then, and calls [`Self::cancel_abandoned`].
+    pub(super) fn start_looking(
+        &self,
+        cancel: impl FnMut() + Send + 'static,
+    ) -> Result<(), CreateError> {
+        let _ = self.abandoned.set(self.node.create_timer(LOOK, cancel)?);
+        Ok(())
+    }
+
+    /// Cancels what nobody waits for any more.
+    pub(super) fn cancel_abandoned(&self) {
+        let on: Vec<_> = self.ledger.lock().going_on().collect();
+        if on.is_empty() {
+            return;
+        }
+        let graph = self.node.core().core().graph();
+        for (id, client, status) in on {
+            if !graph.has_endpoint(client)
+                && status != GoalStatus::Canceling
+                && self.go(id, GoalStatus::Canceling).is_ok()
+            {
+                tracing::info!(action = %self.name, "a goal is canceling: its client {client} is gone");
+            }
+        }
+    }
+
+    /// The goals whose place that one takes, each with how it ends.
+    pub(super) fn preempted_by(&self, id: GoalId) -> Vec<(GoalId, GoalStatus)> {
+        let ledger = self.ledger.lock();
+        let others = ledger.going_on().filter(|(other, ..)| *other != id);
+        let end = |status| match status {
+            GoalStatus::Canceling => GoalStatus::Canceled,
+            _ => GoalStatus::Aborted,
+        };
+        others
+            .map(|(other, _, status)| (other, end(status)))
+            .collect()
     }
 
     pub(super) fn expire(&self) {

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use pteros_interfaces::action_msgs::srv::{CancelGoal, CancelGoal_Request, CancelGoal_Response};
@@ -20,10 +19,6 @@ use crate::publisher::Publisher;
 use crate::qos::QosProfile;
 use crate::sample::Sample;
 use crate::service::{Service, ServiceCall, ServiceOptions};
-use crate::timer::Timer;
-
-/// How often those are looked for whose client is gone.
-const LOOK: Duration = Duration::from_millis(500);
 
 type GoalRequest<A> = <<A as Action>::SendGoal as ServiceType>::Request;
 type GoalAnswer<A> = <<A as Action>::SendGoal as ServiceType>::Response;
@@ -82,7 +77,6 @@ struct Parts<A: Action> {
     _goals: Service<A::SendGoal>,
     _cancels: Service<CancelGoal>,
     _results: Service<A::GetResult>,
-    _abandoned: Option<Timer>,
 }
 
 impl<A: Action> ActionServer<A> {
@@ -137,6 +131,13 @@ impl<A: Action> ServerGoal<A> {
     /// Whether it should end soon, by [`Self::canceled`].
     pub fn is_canceling(&self) -> bool {
         self.status() == GoalStatus::Canceling
+    }
+
+    /// Whether it goes on. Not, once it has ended, as when another took its place
+    /// ([`ActionServerOptions::preempt`]) or its server is dropped.
+    pub fn is_open(&self) -> bool {
+        let status = self.status();
+        !status.is_end() && status != GoalStatus::Unknown
     }
 
     /// Begins with a goal that was deferred.
@@ -235,6 +236,7 @@ impl Node {
             ),
             on_goal: Mutex::new(options.on_goal),
             on_cancel: Mutex::new(options.on_cancel),
+            preempt: options.preempt,
             accepted: Mutex::new(Box::new(accepted)),
             feedback,
             me: me.clone(),
@@ -245,7 +247,15 @@ impl Node {
                 server.served.expire();
             }
         })?;
-        let parts = core.serve(action, options.cancel_abandoned)?;
+        if options.cancel_abandoned {
+            let weak = Arc::downgrade(&core);
+            core.served.start_looking(move || {
+                if let Some(server) = weak.upgrade() {
+                    server.served.cancel_abandoned();
+                }
+            })?;
+        }
+        let parts = core.serve(action)?;
         Ok(ActionServer {
             core,
             _parts: Arc::new(parts),
@@ -260,13 +270,14 @@ struct ServerCore<A: Action> {
     // A lock for each: one that spins lets the others run.
     on_goal: Mutex<OnGoal<A>>,
     on_cancel: Mutex<OnCancel<A>>,
+    preempt: bool,
     accepted: Mutex<Accepted<A>>,
     feedback: Publisher<A::FeedbackMessage>,
     me: Weak<Self>,
 }
 
 impl<A: Action> ServerCore<A> {
-    fn serve(&self, action: &str, cancel_abandoned: bool) -> Result<Parts<A>, CreateError> {
+    fn serve(&self, action: &str) -> Result<Parts<A>, CreateError> {
         let node = &self.served.node;
         let me = self.me.clone();
         let goals = node.create_deferred_service::<A::SendGoal>(
@@ -296,20 +307,10 @@ impl<A: Action> ServerCore<A> {
                 }
             },
         )?;
-        let me = self.me.clone();
-        let abandoned = match cancel_abandoned {
-            false => None,
-            true => Some(node.create_timer(LOOK, move || {
-                if let Some(server) = me.upgrade() {
-                    server.cancel_abandoned();
-                }
-            })?),
-        };
         Ok(Parts {
             _goals: goals,
             _cancels: cancels,
             _results: results,
-            _abandoned: abandoned,
         })
     }
 
@@ -337,6 +338,12 @@ impl<A: Action> ServerCore<A> {
             let _ = self.served.ledger.lock().go(id, GoalStatus::Executing);
         }
         self.served.tell_status();
+        if self.preempt {
+            for (other, end) in self.served.preempted_by(id) {
+                // It may have ended meanwhile.
+                let _ = self.end(other, end, A::Result::default());
+            }
+        }
         (self.accepted.lock())(self.goal(id, goal, true));
     }
 
@@ -385,22 +392,5 @@ impl<A: Action> ServerCore<A> {
             respond(&self.served.name, call, answer);
         }
         Ok(())
-    }
-
-    /// Cancels what nobody waits for any more.
-    fn cancel_abandoned(&self) {
-        let on: Vec<_> = self.served.ledger.lock().going_on().collect();
-        if on.is_empty() {
-            return;
-        }
-        let graph = self.served.node.core().core().graph();
-        for (id, client, status) in on {
-            if !graph.has_endpoint(client)
-                && status != GoalStatus::Canceling
-                && self.served.go(id, GoalStatus::Canceling).is_ok()
-            {
-                tracing::info!(action = %self.served.name, "a goal is canceling: its client {client} is gone");
-            }
-        }
     }
 }

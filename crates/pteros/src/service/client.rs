@@ -330,7 +330,7 @@ impl<R: Send + Sync + 'static> ClientCore<R> {
         Ok(Call { client, id })
     }
 
-    fn start(
+    pub(super) fn start(
         &self,
         request: &mut dyn Outgoing,
         contents: &dyn Encode,

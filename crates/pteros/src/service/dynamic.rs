@@ -132,11 +132,34 @@ impl DynamicClient {
         self.start(&self.core, request)
     }
 
+    /// As [`Client::call_then`](crate::Client::call_then).
+    ///
+    /// # Errors
+    /// As [`Self::call`]; `answered` is not called then.
+    pub fn call_then(
+        &self,
+        request: &DynamicMessage,
+        answered: impl FnOnce(Result<Sample<DynamicMessage>, CallError>) + Send + 'static,
+    ) -> Result<(), CallError> {
+        let core = &self.core;
+        let mut outgoing = self.outgoing(core, request)?;
+        core.start(&mut outgoing, request, Some(Box::new(answered)))
+            .map(drop)
+    }
+
     fn start(
         &self,
         core: &Arc<ClientCore<DynamicMessage>>,
         request: &DynamicMessage,
     ) -> Result<Call<DynamicMessage>, CallError> {
+        core.start_call(&mut self.outgoing(core, request)?, request)
+    }
+
+    fn outgoing<'m>(
+        &self,
+        core: &'m ClientCore<DynamicMessage>,
+        request: &'m DynamicMessage,
+    ) -> Result<Outbound<'m>, CallError> {
         let invalid = |reason: String| CallError::Publish {
             service: core.service.clone(),
             source: PublishError::Invalid {
@@ -154,12 +177,11 @@ impl DynamicClient {
         request
             .check_bounds()
             .map_err(|error| invalid(error.to_string()))?;
-        let mut outgoing = Outbound {
+        Ok(Outbound {
             message: request,
             shared: None,
             payload: core.payload(),
-        };
-        core.start_call(&mut outgoing, request)
+        })
     }
 
     /// As [`Client::is_ready`](crate::Client::is_ready).

@@ -178,6 +178,29 @@ impl DynamicClientGoal {
         let core = &self.core;
         let request = about(core.ty.get_result.request(), self.id);
         let response = core.results.call(&request, timeout)?;
+        self.end(&response)
+    }
+
+    /// As [`ClientGoal::result_then`](crate::ClientGoal::result_then).
+    ///
+    /// # Errors
+    /// As [`DynamicClient::call_then`]; `ended` is not called then.
+    pub fn result_then(
+        self,
+        ended: impl FnOnce(Result<GoalEnd<DynamicMessage>, ActionError>) + Send + 'static,
+    ) -> Result<(), CallError> {
+        let core = self.core.clone();
+        let request = about(core.ty.get_result.request(), self.id);
+        core.results.call_then(&request, move |answer| {
+            ended(match answer {
+                Ok(response) => self.end(&response),
+                Err(error) => Err(error.into()),
+            });
+        })
+    }
+
+    fn end(&self, response: &DynamicMessage) -> Result<GoalEnd<DynamicMessage>, ActionError> {
+        let core = &self.core;
         let status = match response.field("status") {
             Some(Value::I8(number)) => GoalStatus::from_id(*number),
             _ => GoalStatus::Unknown,
@@ -188,7 +211,7 @@ impl DynamicClientGoal {
             }),
             status => Ok(GoalEnd {
                 status,
-                result: part(&response, "result", &core.ty.result),
+                result: part(response, "result", &core.ty.result),
             }),
         }
     }

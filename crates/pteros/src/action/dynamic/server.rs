@@ -34,6 +34,8 @@ pub struct DynamicActionServerOptions {
     on_cancel: OnCancel,
     result_timeout: Duration,
     goals_max: usize,
+    cancel_abandoned: bool,
+    preempt: bool,
 }
 
 impl Default for DynamicActionServerOptions {
@@ -45,6 +47,8 @@ impl Default for DynamicActionServerOptions {
             on_cancel: Box::new(|_| true),
             result_timeout: RESULT_TIMEOUT,
             goals_max: GOALS_MAX,
+            cancel_abandoned: false,
+            preempt: false,
         }
     }
 }
@@ -82,6 +86,21 @@ impl DynamicActionServerOptions {
         self.goals_max = count;
         self
     }
+
+    /// Whether a goal becomes canceling, without asking, when the client that sent
+    /// it is gone. Looked at every half second while goals go on. Off by default, as in ROS 2.
+    #[must_use]
+    pub fn cancel_abandoned(mut self, yes: bool) -> Self {
+        self.cancel_abandoned = yes;
+        self
+    }
+
+    /// As [`ActionServerOptions::preempt`](crate::ActionServerOptions::preempt).
+    #[must_use]
+    pub fn preempt(mut self, yes: bool) -> Self {
+        self.preempt = yes;
+        self
+    }
 }
 
 /// Works on the goals of an action whose type is known at run time; otherwise as
@@ -105,6 +124,7 @@ struct ServerCore {
     // A lock for each: one that spins lets the others run.
     on_goal: Mutex<OnGoal>,
     on_cancel: Mutex<OnCancel>,
+    preempt: bool,
     accepted: Mutex<Accepted>,
     feedback: DynamicPublisher,
     me: Weak<Self>,
@@ -161,6 +181,12 @@ impl DynamicServerGoal {
     /// Whether it should end soon, by [`Self::canceled`].
     pub fn is_canceling(&self) -> bool {
         self.status() == GoalStatus::Canceling
+    }
+
+    /// As [`ServerGoal::is_open`](crate::ServerGoal::is_open).
+    pub fn is_open(&self) -> bool {
+        let status = self.status();
+        !status.is_end() && status != GoalStatus::Unknown
     }
 
     /// Begins with a goal that was deferred.
@@ -265,6 +291,7 @@ impl Node {
             ty: ty.clone(),
             on_goal: Mutex::new(options.on_goal),
             on_cancel: Mutex::new(options.on_cancel),
+            preempt: options.preempt,
             accepted: Mutex::new(Box::new(accepted)),
             feedback,
             me: me.clone(),
@@ -275,6 +302,14 @@ impl Node {
                 server.served.expire();
             }
         })?;
+        if options.cancel_abandoned {
+            let weak = Arc::downgrade(&core);
+            core.served.start_looking(move || {
+                if let Some(server) = weak.upgrade() {
+                    server.served.cancel_abandoned();
+                }
+            })?;
+        }
         let parts = core.serve(action)?;
         Ok(DynamicActionServer {
             core,
@@ -356,6 +391,12 @@ impl ServerCore {
             let _ = served.ledger.lock().go(id, GoalStatus::Executing);
         }
         served.tell_status();
+        if self.preempt {
+            for (other, end) in served.preempted_by(id) {
+                // It may have ended meanwhile.
+                let _ = self.end(other, end, DynamicMessage::new(&self.ty.result));
+            }
+        }
         (self.accepted.lock())(DynamicServerGoal {
             server: self.me.clone(),
             id,
