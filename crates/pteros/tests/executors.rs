@@ -452,6 +452,96 @@ fn a_panic_on_any_thread_ends_the_spin_of_all() {
     assert_eq!(payload.downcast_ref::<&str>(), Some(&"on some thread"));
 }
 
+/// A callback that panics, another of its node, and one of another node.
+struct Panicking {
+    context: Context,
+    bad: Node,
+    good: Node,
+    publisher: Publisher<UInt64>,
+    /// How often they were called, in that order.
+    counts: Arc<[AtomicUsize; 3]>,
+    _all: [Subscription<UInt64>; 3],
+}
+
+impl Panicking {
+    fn new() -> Self {
+        let context = context();
+        let (bad, good) = (context.node("bad").unwrap(), context.node("good").unwrap());
+        let counts: Arc<[AtomicUsize; 3]> = Arc::default();
+        let note = |node: &Node, who: usize| {
+            let counts = counts.clone();
+            subscribe(node, "t", None, move |_| {
+                counts[who].fetch_add(1, Ordering::Relaxed);
+                assert_ne!(who, 0, "as it must");
+            })
+        };
+        Self {
+            publisher: good.create_publisher("t", 10).unwrap(),
+            _all: [note(&bad, 0), note(&bad, 1), note(&good, 2)],
+            counts,
+            context,
+            bad,
+            good,
+        }
+    }
+
+    fn counts(&self) -> [usize; 3] {
+        [0, 1, 2].map(|who| self.counts[who].load(Ordering::Relaxed))
+    }
+
+    /// Publishes until what the policy says has come about, and twice more.
+    /// `handle` is of whoever spins the bad one.
+    fn play(&self, policy: PanicPolicy, handle: &ExecutorHandle) {
+        let until = |what: &str, done: &dyn Fn() -> bool| {
+            let begin = Instant::now();
+            while !done() {
+                assert!(begin.elapsed() < PATIENCE, "{what}: {:?}", self.counts());
+                thread::yield_now();
+            }
+        };
+        assert!(format!("{handle:?}").contains("/bad"));
+        publish(&self.publisher, 0);
+        until("called", &|| self.counts()[0] == 1);
+        if policy == PanicPolicy::Node {
+            let has_left = || !format!("{handle:?}").contains("/bad");
+            until("the node leaves", &has_left);
+        }
+        for n in 1..=2 {
+            publish(&self.publisher, n);
+        }
+        until("the other node is called", &|| self.counts()[2] == 3);
+        match policy {
+            PanicPolicy::Callback => until("its neighbour", &|| self.counts()[1] == 3),
+            _ => assert!(self.counts()[1] <= 1, "its node has left"),
+        }
+        assert_eq!(self.counts()[0], 1, "called no more");
+    }
+}
+
+#[test]
+fn a_panic_ends_what_the_policy_says_on_several_threads_and_on_a_thread_each() {
+    for policy in [PanicPolicy::Callback, PanicPolicy::Node] {
+        let scene = Panicking::new();
+        let crowd = MultiThreadedExecutor::with_panic_policy(&scene.context, 3, policy);
+        crowd.add_node(&scene.bad).unwrap();
+        crowd.add_node(&scene.good).unwrap();
+        spin_beside(&crowd, || scene.play(policy, &crowd.handle()));
+
+        let scene = Panicking::new();
+        let apart = IsolatedExecutor::with_panic_policy(&scene.context, policy);
+        let settings = ThreadSettings::default;
+        let handle = apart.add_node(&scene.bad, settings()).unwrap();
+        let of_good = apart.add_node(&scene.good, settings()).unwrap();
+        thread::scope(|scope| {
+            let spun = scope.spawn(|| apart.spin());
+            let cancels = [Cancel(handle.clone()), Cancel(of_good)];
+            scene.play(policy, &handle);
+            drop(cancels);
+            spun.join().unwrap().unwrap();
+        });
+    }
+}
+
 #[test]
 fn isolated_nodes_do_not_wait_for_each_other() {
     let context = context();

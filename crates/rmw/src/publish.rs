@@ -99,19 +99,14 @@ impl Core {
         if self.is_closed() {
             return Err(PublishError::ShutDown);
         }
-        match writer.as_bytes {
-            true => self.publish_as_it_is(writer, &mut AsBytes(message), source, patience),
-            false => self.publish_as_it_is(writer, message, source, patience),
-        }
-    }
-
-    fn publish_as_it_is(
-        &self,
-        writer: &WriterEndpoint,
-        message: &mut dyn Outgoing,
-        source: Timestamp,
-        patience: Duration,
-    ) -> Result<i64, PublishError> {
+        let mut bytes;
+        let message: &mut dyn Outgoing = match writer.as_bytes {
+            true => {
+                bytes = AsBytes(message);
+                &mut bytes
+            }
+            false => message,
+        };
         let keyed = match writer.is_keyed {
             true => Some(writer.register(message)?),
             false => None,

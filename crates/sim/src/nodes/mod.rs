@@ -36,7 +36,9 @@ pub enum Act {
     Lifecycle,
     /// Components: loaded and unloaded once, listed as they run, freed.
     Components,
-    /// Timers and messages through single-threaded, static and chain executors.
+    /// Timers and messages through single-threaded, static and chain executors: those
+    /// of one thread. The threads of the others wait for each other on condition
+    /// variables, where the simulation cannot take turns.
     Executors,
     /// A process that dies without goodbye and comes back: whatever was asked of it
     /// ends, and a supervisor brings its managed node up again.

@@ -67,6 +67,8 @@ struct Member {
     state: Option<S>,
     /// What it said before that.
     last: Option<S>,
+    /// One of its name has gone since then, who may have been the one that said so.
+    may_be_another: bool,
     doing: Doing,
     /// Asked for, and not yet verified.
     asked_for: Option<T>,
@@ -102,6 +104,7 @@ impl Conductor {
                 is_alive: true,
                 state: None,
                 last: None,
+                may_be_another: false,
                 doing: Doing::Nothing,
                 asked_for: None,
                 condition: Condition::Well,
@@ -211,6 +214,20 @@ impl Conductor {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Of several nodes of that name one has gone. A process that comes back before
+    /// its lease is over is two for a while: whether it is the known one that is left,
+    /// its state tells.
+    pub(super) fn handle_namesake_gone(&mut self, at: usize) {
+        if let Some(member) = self.members.get_mut(at)
+            && member.present
+        {
+            member.may_be_another = true;
+            if let Doing::Nothing | Doing::Resting { .. } = member.doing {
+                member.state = None;
+            }
         }
     }
 
@@ -382,6 +399,13 @@ impl Conductor {
         let Some(member) = self.members.get_mut(at) else {
             return;
         };
+        let may_be_another = std::mem::take(&mut member.may_be_another);
+        let is_elsewhere = member.last.is_some_and(|last| last != state);
+        if may_be_another && is_elsewhere && member.asked_for.is_none() {
+            self.handle_presence(now, at, 0);
+            self.handle_presence(now, at, 1);
+            return;
+        }
         let node = member.node.name.clone();
         member.waits_since = None;
         if member.condition == Condition::Hanging && member.is_alive {
@@ -544,6 +568,7 @@ impl Member {
     fn forget(&mut self) {
         self.state = None;
         self.last = None;
+        self.may_be_another = false;
         self.asked_for = None;
         self.doing = Doing::Nothing;
     }

@@ -239,12 +239,10 @@ impl LifecycleSupervisor {
         for (at, news) in news.into_iter().enumerate() {
             let number = self.members.get(at).map_or(0, |link| link.number);
             if let Some(count) = news.present {
-                if news.gone && count > 0 {
-                    // It may have been the one that is known. A process that comes
-                    // back before its lease is over was two for a while.
-                    self.conductor.handle_presence(now, at, 0);
-                }
                 self.conductor.handle_presence(now, at, count);
+                if news.gone {
+                    self.conductor.handle_namesake_gone(at);
+                }
             }
             if let Some(is_alive) = news.alive {
                 self.conductor.handle_alive(at, is_alive);

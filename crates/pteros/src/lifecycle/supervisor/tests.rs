@@ -337,6 +337,41 @@ fn a_node_that_dies_and_comes_back_is_brought_up_again_after_a_pause() {
 }
 
 #[test]
+fn a_node_that_is_back_before_its_end_is_told_is_brought_up_again() {
+    let mut world = World::robot(LossPolicy::default());
+    world.settle(Aim::Up);
+    world.run(60.0);
+    world.asked();
+    let lidar = world.at("/lidar");
+    world.conductor.handle_presence(world.now, lidar, 2);
+    world.node("/lidar").state = S::Unconfigured;
+    world.run(10.0);
+    assert!(world.asked().is_empty(), "the dead one is taken for alive");
+    world.conductor.handle_presence(world.now, lidar, 1);
+    world.conductor.handle_namesake_gone(lidar);
+    world.run(0.1);
+    world.told("/lidar is tried again in 500ms (attempt 1)");
+    world.run(1.0);
+    assert_eq!(world.asked(), ["/lidar configure", "/lidar activate"]);
+    assert!(world.conductor.report().all_are(S::Active));
+}
+
+#[test]
+fn a_namesake_that_comes_and_goes_is_nobodys_loss() {
+    let mut world = World::robot(LossPolicy::BringDown);
+    world.settle(Aim::Up);
+    world.asked();
+    let lidar = world.at("/lidar");
+    for count in [2, 1] {
+        world.conductor.handle_presence(world.now, lidar, count);
+    }
+    world.conductor.handle_namesake_gone(lidar);
+    world.run(10.0);
+    assert!(world.asked().is_empty());
+    assert!(world.conductor.report().all_are(S::Active));
+}
+
+#[test]
 fn who_needs_a_node_that_does_not_come_back_is_brought_down_and_up_again_later() {
     let mut world = World::robot(LossPolicy::default());
     world.settle(Aim::Up);
