@@ -15,7 +15,7 @@ use super::panic::{PanicPolicy, Payload, text};
 use super::{ExecutorError, Home};
 use crate::callback_group::CallbackGroup;
 use crate::context::Context;
-use crate::node::Node;
+use crate::node::{Node, NodeCore};
 use crate::parameter::joined_thread_settings;
 
 /// An executor from other threads and from its own callbacks. Cheap to clone,
@@ -88,6 +88,8 @@ pub(super) struct Crew {
     on_panic: PanicPolicy,
     /// Callbacks that panicked and are not called again.
     ended: Mutex<Vec<Weak<dyn Task>>>,
+    /// Nodes that left with a panic: what of them is in the queue still does not run.
+    ended_nodes: Mutex<Vec<Weak<NodeCore>>>,
     any_ended: AtomicBool,
 }
 
@@ -102,6 +104,7 @@ impl Crew {
             spinning: AtomicBool::new(false),
             on_panic,
             ended: Mutex::default(),
+            ended_nodes: Mutex::default(),
             any_ended: AtomicBool::new(false),
         })
     }
@@ -115,6 +118,7 @@ impl Crew {
         }
         nodes.push(node.clone());
         drop(nodes);
+        self.forget_end_of(node.core().key);
         node.core().move_to(&self.home);
         Ok(())
     }
@@ -153,6 +157,7 @@ impl Crew {
         }
         groups.push(group.clone());
         drop(groups);
+        self.forget_end_of(node.key);
         node.move_group_to(&group.core, &self.home);
         Ok(())
     }
@@ -218,7 +223,9 @@ impl Crew {
 
     /// Runs a piece of user code. Returns the panic that the spin ends with.
     pub(super) fn run(&self, task: &Arc<dyn Task>, run: impl FnOnce()) -> Option<Payload> {
-        if self.any_ended.load(Ordering::Acquire) && self.has_ended(task) {
+        if self.any_ended.load(Ordering::Acquire)
+            && (self.has_ended(task) || self.has_ended_with_its_node(task))
+        {
             return None;
         }
         // Our own state is under no lock then, and what the user's code leaves
@@ -261,7 +268,36 @@ impl Crew {
         ended.iter().any(|t| t.as_ptr().cast::<()>() == address)
     }
 
+    fn has_ended_with_its_node(&self, task: &Arc<dyn Task>) -> bool {
+        let mut ended = self.ended_nodes.lock();
+        ended.retain(|node| node.strong_count() > 0);
+        let mut ended = ended.iter().filter_map(Weak::upgrade);
+        ended.any(|node| task.node() == Some(node.key))
+    }
+
+    /// The node is here again.
+    fn forget_end_of(&self, key: NodeKey) {
+        let is_other = |node: &Weak<NodeCore>| node.upgrade().is_some_and(|n| n.key != key);
+        self.ended_nodes.lock().retain(is_other);
+    }
+
+    fn note_end_of(&self, key: NodeKey) {
+        let of_nodes = self.nodes.lock().iter().find_map(|node| {
+            let core = node.core();
+            (core.key == key).then(|| Arc::downgrade(core))
+        });
+        let of_groups = || {
+            let groups = self.groups.lock();
+            let mut groups = groups.iter().filter(|group| group.core.node == key);
+            groups.next().map(|group| Arc::downgrade(group.node()))
+        };
+        let node = of_nodes.or_else(of_groups);
+        self.ended_nodes.lock().extend(node);
+        self.any_ended.store(true, Ordering::Release);
+    }
+
     fn end_node(&self, key: NodeKey) {
+        self.note_end_of(key);
         self.remove_nodes(|node| node.core().key == key);
         let groups: Vec<_> = self.groups.lock().clone();
         for group in groups.iter().filter(|group| group.core.node == key) {
