@@ -11,7 +11,7 @@ use std::time::Duration;
 use pteros::interfaces::std_msgs::msg::UInt8MultiArray;
 use pteros::prelude::*;
 use pteros::{SharedMemoryOptions, config::DiscoveryRange};
-use pteros_lab::capture::{Capture, Heard, Kind, Side};
+use pteros_lab::capture::{Capture, Counts, Heard, Kind, Side};
 
 const SMALL: u64 = 50;
 const LARGE: u64 = 10;
@@ -113,6 +113,15 @@ fn of_tshark(file: &Path) -> Option<BTreeMap<u8, u64>> {
     Some(found)
 }
 
+fn complete(counts: &Counts) {
+    assert!(counts.of(Kind::Data, Side::User) >= SMALL);
+    assert!(counts.of(Kind::DataFrag, Side::User) >= LARGE * 200_000 / 65_000);
+    assert!(counts.of(Kind::Data, Side::Builtin) > 0);
+    assert!(counts.of(Kind::AckNack, Side::User) > 0);
+    assert!(counts.messages().count() as u64 >= SMALL + LARGE);
+    assert!(counts.user_data.bytes > LARGE * 200_000);
+}
+
 #[test]
 fn submessages_are_counted_as_tshark_counts_them() {
     let own = format!("pteros-capture-{}.pcap", std::process::id());
@@ -125,14 +134,13 @@ fn submessages_are_counted_as_tshark_counts_them() {
         }
     };
     talk();
-    let Heard { counts, .. } = capture.stop().expect("captured");
-    // Other tests may talk on loopback, too; ours is in there at least.
-    assert!(counts.of(Kind::Data, Side::User) >= SMALL);
-    assert!(counts.of(Kind::DataFrag, Side::User) >= LARGE * 200_000 / 65_000);
-    assert!(counts.of(Kind::Data, Side::Builtin) > 0);
-    assert!(counts.of(Kind::AckNack, Side::User) > 0);
-    assert!(counts.messages().count() as u64 >= SMALL + LARGE);
-    assert!(counts.user_data.bytes > LARGE * 200_000);
+    let Heard { counts, missed } = capture.stop().expect("captured");
+    match missed {
+        // Other tests may talk on loopback, too; ours is in there at least.
+        0 => complete(&counts),
+        // Without the right to a large buffer the kernel drops what comes in bursts.
+        missed => println!("{missed} packets were missed; completeness is not looked at"),
+    }
     let Some(theirs) = of_tshark(&file.0) else {
         println!("no tshark to compare with");
         return;

@@ -14,15 +14,15 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use pteros_testbed::{Link, TwoHosts, hosts, network, relay};
-use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 const INSIDE: &str = "two-hosts-inside";
-const DATAGRAMS: usize = 500;
+/// As many as every socket's default buffer holds: what comes while this process waits
+/// for a CPU is not the cable's loss.
+const DATAGRAMS: usize = 60;
 const DATAGRAM_BYTES: usize = 1_400;
 /// What travels with each: headers of Ethernet, IP and UDP.
 const HEADER_BYTES: usize = 42;
-const BUFFER_BYTES: usize = 16 << 20;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn main() {
@@ -85,7 +85,7 @@ fn inside() {
         );
         match all {
             true => assert_eq!(received, DATAGRAMS),
-            false => assert!((200..480).contains(&received), "{received}"),
+            false => assert!((20..58).contains(&received), "{received}"),
         }
         if link.bits_per_second > 0 {
             // Ten frames may come at once.
@@ -146,10 +146,7 @@ fn socket_on(host: &'static str, address: &'static str) -> UdpSocket {
         let network = File::open(format!("/run/netns/{host}")).expect("the host");
         let kind = Some(LinkNameSpaceType::Network);
         move_into_link_name_space(network.as_fd(), kind).expect("entered");
-        let socket = UdpSocket::bind(address).expect("a socket");
-        // What comes while this process waits for a CPU is not the cable's loss.
-        set_socket_recv_buffer_size_force(&socket, BUFFER_BYTES).expect("room");
-        socket
+        UdpSocket::bind(address).expect("a socket")
     });
     opened.join().expect("opened")
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pteros_testbed::{Failure, Process, watch};
 
-use super::MEMORY;
+use super::{CONTAINER, MEMORY, no_container};
 use crate::exhibit::{self, Exhibit};
 use crate::experiment::{Cell, Experiment, Extent, Measured, Paper, Published, Scope};
 use crate::lab::Lab;
@@ -72,10 +72,21 @@ fn cells(scope: &Scope) -> Vec<Cell> {
             }
         }
     }
+    for contestant in scope.among(&["pteros"]) {
+        let nodes = numbers(scope.extent).last().copied().unwrap_or(1);
+        cells.push(Cell {
+            case: vec![("way", CONTAINER.to_owned()), ("nodes", nodes.to_string())],
+            contestant,
+            seconds: 0.0,
+        });
+    }
     cells
 }
 
 fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
+    if cell.get("way") == CONTAINER {
+        return Err(no_container());
+    }
     let (who, nodes) = (lab.contestant(cell.contestant)?, cell.number("nodes"));
     let topic = lab.fresh_topic();
     let words = |first: u64, count: u64| -> Vec<String> {

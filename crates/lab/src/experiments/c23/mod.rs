@@ -3,7 +3,8 @@
 //!
 //! Ways to place nodes: *processes*, one each; *composed*, all in one, whose messages
 //! are serialized as between processes; *composed + intra-process*, where they are handed over;
-//! *loaned*, processes whose messages are written and read in memory that the stack lends.
+//! *loaned*, processes whose messages are written and read in memory that the stack lends;
+//! *container*, loaded from shared libraries, which only a build with those libraries can measure.
 
 pub mod containers;
 pub mod goodput;
@@ -107,4 +108,14 @@ fn heard(results: &[ProcessResult]) -> (Option<f64>, crate::experiment::Delivery
         }
     }
     ((count > 0).then(|| sum / count as f64), delivery)
+}
+
+/// A way that this binary alone cannot measure.
+const CONTAINER: &str = "container";
+
+/// Why it cannot, and what can.
+fn no_container() -> Failure {
+    let text = "components come from shared libraries built with their container: cargo xtask \
+                bench composition measures them";
+    Failure::Unsupported(text.into())
 }
