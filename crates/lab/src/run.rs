@@ -15,7 +15,7 @@ use pteros_net::ShutdownSignal;
 use pteros_testbed::watch::Load;
 use pteros_testbed::{Contestant, Failure, Workplace, contestant, network, programs};
 
-use crate::experiment::{Cell, Experiment, Extent, Scope};
+use crate::experiment::{Better, Cell, Experiment, Extent, Scope};
 use crate::lab::{Lab, Rights, WORKER};
 use crate::progress::Progress;
 use crate::report::Report;
@@ -156,11 +156,24 @@ pub fn run(request: &Request, stop: &ShutdownSignal, say: &mut dyn FnMut(String)
         .into_iter()
         .filter(Contestant::is_there)
         .collect();
-    let repeats = request.repeats.unwrap_or(request.extent.repeats());
-    let described = environment::describe(request.extent, repeats, &rights, &there, &missing);
+    let repeats = |experiment: &Experiment| {
+        // What is told, not compared, needs no statistics.
+        let is_compared = experiment
+            .metrics
+            .iter()
+            .any(|m| m.better != Better::Neither);
+        let usual = if is_compared {
+            request.extent.repeats()
+        } else {
+            1
+        };
+        request.repeats.unwrap_or(usual)
+    };
+    let most = chosen.iter().map(|e| repeats(e)).max().unwrap_or(0);
+    let described = environment::describe(request.extent, most, &rights, &there, &missing);
     store.write("environment.json", &format!("{described:#}\n"))?;
     let lab = Lab::new(request.extent, there, rights, &request.out.join("scratch"))?;
-    let plan = Plan::new(&chosen, &scope, repeats, &lab, &store)?;
+    let plan = Plan::new(&chosen, &scope, &repeats, &lab, &store)?;
     if plan.finished > 0 {
         say(format!(
             "{} has {} of {} repeats already; going on",
@@ -258,7 +271,7 @@ impl Plan {
     fn new(
         chosen: &[&'static Experiment],
         scope: &Scope,
-        repeats: usize,
+        repeats: &dyn Fn(&Experiment) -> usize,
         lab: &Lab,
         store: &Store,
     ) -> Result<Self> {
@@ -269,7 +282,7 @@ impl Plan {
         for experiment in chosen {
             let cells = (experiment.cells)(scope);
             let before = store.entries(experiment.id)?;
-            for repeat in 0..repeats {
+            for repeat in 0..repeats(experiment) {
                 for cell in in_turns(&cells, repeat) {
                     if lab.contestant(cell.contestant).is_err() {
                         continue;

@@ -9,6 +9,11 @@ use crate::experiment::Experiment;
 /// All of them, in the order of the papers and of their figures.
 pub const ALL: &[&Experiment] = &[
     &m16::latency::EXPERIMENT,
+    &m16::capability::EXPERIMENT,
+    &m16::policies::EXPERIMENT,
+    &m16::subscribers::EXPERIMENT,
+    &m16::footprint::EXPERIMENT,
+    &m16::bridge::EXPERIMENT,
     &c23::memory::EXPERIMENT,
     &c23::sizes::EXPERIMENT,
     &c23::goodput::EXPERIMENT,

@@ -3,7 +3,7 @@
 
 use super::{cell, flow, sizes};
 use crate::exhibit::{self, Exhibit};
-use crate::experiment::{Cell, Experiment, LATENCY, Measured, Metric, Paper, Scope};
+use crate::experiment::{Cell, Experiment, Extent, LATENCY, Measured, Metric, Paper, Scope};
 use crate::flow::{self, Flow};
 use crate::lab::Lab;
 use crate::results::View;
@@ -25,31 +25,33 @@ pub const EXPERIMENT: Experiment = Experiment {
 
 const METRIC: Metric = LATENCY;
 
-const CONTESTANTS: [&str; 5] = [
-    "pteros",
-    "pteros-udp",
-    "cyclone",
-    "cyclone-tuned",
-    "fastdds",
-];
+const CONTESTANTS: [&str; 3] = ["pteros", "cyclone", "fastdds"];
+/// Other settings of the wire between processes, which a full run asks, too.
+const TUNED: [&str; 2] = ["pteros-udp", "cyclone-tuned"];
 
 fn cells(scope: &Scope) -> Vec<Cell> {
+    let extent = scope.extent;
     let mut cells = Vec::new();
     for situation in ["local", "intra-process"] {
-        for policies in ["reliable", "best-effort"] {
-            for size in sizes(scope.extent) {
-                for contestant in scope.among(&CONTESTANTS) {
-                    // Within a process there is no wire to tune.
-                    let is_wire = ["pteros-udp", "cyclone-tuned"].contains(&contestant);
-                    if is_wire && situation == "intra-process" {
-                        continue;
-                    }
+        let is_wire = situation == "local";
+        // Policies say least where nothing is sent.
+        let policies = match is_wire || extent == Extent::Full {
+            true => &["reliable", "best-effort"][..],
+            false => &["reliable"],
+        };
+        for policies in policies {
+            for size in sizes(extent) {
+                let mut names = scope.among(&CONTESTANTS);
+                if is_wire && extent == Extent::Full {
+                    names.extend(scope.among(&TUNED));
+                }
+                for contestant in names {
                     let case = vec![
                         ("situation", situation.to_owned()),
-                        ("qos", policies.to_owned()),
+                        ("qos", (*policies).to_owned()),
                         ("size", size.to_string()),
                     ];
-                    cells.push(cell(case, contestant, &flow(policies, size, scope.extent)));
+                    cells.push(cell(case, contestant, &flow(policies, size, extent)));
                 }
             }
         }

@@ -1,7 +1,12 @@
 //! M16: one publisher of a string at 10 Hz, 256 B to 4 MB, SCHED_FIFO and mlockall,
 //! latency from the publish call to the callback (Maruyama et al. 2016, 3).
 
+pub mod bridge;
+pub mod capability;
+pub mod footprint;
 pub mod latency;
+pub mod policies;
+pub mod subscribers;
 
 use crate::experiment::{Cell, Extent};
 use crate::flow::Flow;
@@ -13,7 +18,7 @@ const RATE: u64 = 10;
 pub fn sizes(extent: Extent) -> Vec<u64> {
     match extent {
         Extent::Smoke => vec![256],
-        Extent::Quick => vec![256, 16 << 10, 256 << 10, 4 << 20],
+        Extent::Quick => vec![256, 64 << 10, 1 << 20],
         Extent::Full => (8..=22).map(|power| 1 << power).collect(),
     }
 }
@@ -31,7 +36,7 @@ pub fn flow(policies: &str, size: u64, extent: Extent) -> Flow {
         is_intra: false,
         is_text: true,
         size,
-        count: extent.choose(3, 15, 100),
+        count: extent.choose(3, 10, 100),
         warmup: 0,
         rate: extent.choose(100, RATE, RATE),
         is_reliable,
