@@ -210,7 +210,10 @@ pub fn comparison(view: &View, metric: &'static Metric) -> Table {
     }
     let statistic = crate::results::statistic_name(metric);
     Table {
-        title: format!("{} ({}), {statistic}", metric.name, metric.unit),
+        title: match metric.unit {
+            "" => format!("{}, {statistic}", metric.name),
+            unit => format!("{} ({unit}), {statistic}", metric.name),
+        },
         columns,
         rows,
         note: format!(

@@ -180,7 +180,7 @@ fn build_cargo(work: &Workplace, name: &str) -> Result<PathBuf> {
     }
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     if !work.may_install || !(is_on_path("cargo") || Path::new(&cargo).exists()) {
-        bail!("is built from the crate registry by cargo, for which it needs leave and cargo");
+        bail!("is built by cargo from the crate registry, with --install-peers");
     }
     eprintln!("building {name}, which takes minutes the first time");
     let target = work.target.join("cargo");

@@ -10,7 +10,7 @@ pub use terminal::{summary, table};
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::experiment::Experiment;
+use crate::experiment::{Better, Experiment};
 use crate::experiments;
 use crate::results::{Finding, OURS, View, findings};
 use crate::stats::{self, Verdict};
@@ -87,10 +87,11 @@ impl Report {
 pub fn sentences(view: &View) -> Vec<String> {
     let metric = view.metric();
     let mut all = Vec::new();
+    let is_compared = metric.better != Better::Neither;
     for other in view
         .contestants()
         .into_iter()
-        .filter(|n| !n.starts_with(OURS))
+        .filter(|n| is_compared && !n.starts_with(OURS))
     {
         let (mut better, mut equal, mut worse, mut unclear) = (0, 0, 0, 0);
         let mut ratios = Vec::new();

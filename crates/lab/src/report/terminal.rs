@@ -6,6 +6,9 @@ use std::fmt::Write;
 use super::{Report, rerun, sentences, warnings};
 use crate::exhibit::{Entry, Exhibit, Table, Tone, number};
 
+/// Characters of an entry.
+const WIDTH_MAX: usize = 44;
+
 /// All of it as text with colours, which the caller takes out where there are none.
 pub fn summary(report: &Report) -> String {
     let mut out = String::new();
@@ -67,15 +70,20 @@ fn findings(report: &Report) -> String {
 
 /// A table as text.
 pub fn table(table: &Table) -> String {
+    let rows: Vec<Vec<Entry>> = table
+        .rows
+        .iter()
+        .map(|row| row.iter().map(shortened).collect())
+        .collect();
     let mut widths: Vec<usize> = table.columns.iter().map(|c| c.chars().count()).collect();
-    for row in &table.rows {
+    for row in &rows {
         for (width, entry) in widths.iter_mut().zip(row) {
             *width = (*width).max(entry.text.chars().count());
         }
     }
     let mut out = format!("\n{}\n", table.title);
     let head: Vec<Entry> = table.columns.iter().map(Entry::plain).collect();
-    for row in std::iter::once(&head).chain(&table.rows) {
+    for row in std::iter::once(&head).chain(&rows) {
         for (index, (entry, width)) in row.iter().zip(&widths).enumerate() {
             let pad = " ".repeat(width.saturating_sub(entry.text.chars().count()));
             let text = match entry.tone {
@@ -92,4 +100,14 @@ pub fn table(table: &Table) -> String {
         out.push('\n');
     }
     out
+}
+
+/// What would make a column wider than it is worth; the page has all of it.
+fn shortened(entry: &Entry) -> Entry {
+    let mut short = entry.clone();
+    if entry.text.chars().count() > WIDTH_MAX {
+        short.text = entry.text.chars().take(WIDTH_MAX - 1).collect();
+        short.text.push('…');
+    }
+    short
 }
