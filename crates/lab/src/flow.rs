@@ -1,10 +1,12 @@
 //! One publisher and its subscriptions, each a process, or both ends in one: what
 //! most experiments measure, the same for every stack.
 
+use std::cell::Cell;
 use std::fs;
 use std::time::Duration;
 
 use anyhow::Context;
+use pteros_testbed::hosts::NAMES;
 use pteros_testbed::process::value;
 use pteros_testbed::{Contestant, Failure};
 
@@ -13,6 +15,8 @@ use crate::lab::Lab;
 
 /// How long processes may take to begin, to match and to end, beside sending.
 const PATIENCE: Duration = Duration::from_secs(25);
+/// So long before the first message of a remote flow is counted for the first time.
+const BEFORE_FIRST: Duration = Duration::from_millis(100);
 
 /// What is sent, how, and to whom.
 #[derive(Clone, Debug)]
@@ -196,6 +200,44 @@ impl Flowed {
 /// # Errors
 /// The stack has no such thing, or a process failed.
 pub fn run(lab: &Lab, who: &Contestant, flow: &Flow) -> Result<Flowed, Failure> {
+    run_placed(lab, who, flow, None)
+}
+
+/// The same from host to host, `settle` after they have met; `count` is asked for
+/// bytes or whatever grows when discovery is over and when the last message came.
+///
+/// # Errors
+/// There are no two hosts here, the stack has no such thing, or a process failed.
+pub fn run_remote(
+    lab: &Lab,
+    who: &Contestant,
+    flow: &Flow,
+    settle: Duration,
+    count: &dyn Fn() -> anyhow::Result<u64>,
+) -> Result<(Flowed, u64), Failure> {
+    lab.hosts()?;
+    let remote = Remote {
+        settle,
+        count,
+        grown: Cell::new(0),
+    };
+    let flowed = run_placed(lab, who, flow, Some(&remote))?;
+    Ok((flowed, remote.grown.get()))
+}
+
+/// What a flow from host to host has beside others.
+struct Remote<'a> {
+    settle: Duration,
+    count: &'a dyn Fn() -> anyhow::Result<u64>,
+    grown: Cell<u64>,
+}
+
+fn run_placed(
+    lab: &Lab,
+    who: &Contestant,
+    flow: &Flow,
+    remote: Option<&Remote<'_>>,
+) -> Result<Flowed, Failure> {
     let topic = lab.fresh_topic();
     let patience = PATIENCE + Duration::from_secs_f64(2.0 * flow.seconds());
     let file = |index: usize| lab.scratch_file(&format!("{topic}.{index}"));
@@ -219,16 +261,32 @@ pub fn run(lab: &Lab, who: &Contestant, flow: &Flow) -> Result<Flowed, Failure> 
     let mut listening = Vec::new();
     for index in 0..flow.subscribers {
         let words = with_file(flow.words("sub", &topic), index);
-        let mut process = lab.start(who, flow.is_real_time, words)?;
+        let host = remote.map(|_| NAMES[1]);
+        let mut process = lab.start_on(host, who, flow.is_real_time, words)?;
         process.expect("ready", PATIENCE)?;
         listening.push(process);
     }
-    let mut publisher = lab.start(who, flow.is_real_time, flow.words("pub", &topic))?;
+    let mut words = flow.words("pub", &topic);
+    if let Some(remote) = remote {
+        words.extend(["--settle".into(), remote.settle.as_millis().to_string()]);
+    }
+    let host = remote.map(|_| NAMES[0]);
+    let mut publisher = lab.start_on(host, who, flow.is_real_time, words)?;
+    let mut before = 0;
+    if let Some(remote) = remote {
+        publisher.expect("ready", PATIENCE)?;
+        // They meet at once after that, and rest for the whole of the time.
+        std::thread::sleep(remote.settle.saturating_sub(BEFORE_FIRST));
+        before = (remote.count)()?;
+    }
     let sent = publisher.expect("sent", patience)?;
     let mut all = Vec::new();
     for (index, process) in listening.iter_mut().enumerate() {
         let took = process.expect("took", patience)?;
         all.push(heard(&took, &file(index))?);
+    }
+    if let Some(remote) = remote {
+        remote.grown.set((remote.count)()?.saturating_sub(before));
     }
     Ok(Flowed { heard: all, sent })
 }

@@ -1,11 +1,12 @@
 //! What an experiment may use: contestants, rights, a folder for what programs
 //! write, names that nobody has used yet.
 
-use std::cell::Cell as Counter;
+use std::cell::{Cell as Counter, OnceCell};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use pteros_testbed::hosts::{Link, TwoHosts};
 use pteros_testbed::{Contestant, Failure, Process};
 
 use crate::experiment::Extent;
@@ -28,7 +29,6 @@ pub struct Rights {
 }
 
 /// The place where experiments are run.
-#[derive(Debug)]
 pub struct Lab {
     /// How much is wanted.
     pub extent: Extent,
@@ -38,6 +38,8 @@ pub struct Lab {
     pub rights: Rights,
     scratch: PathBuf,
     turn: Counter<u64>,
+    /// Joined when they are first asked for.
+    hosts: OnceCell<Result<TwoHosts, String>>,
 }
 
 impl Lab {
@@ -61,6 +63,7 @@ impl Lab {
             rights,
             scratch: scratch.to_owned(),
             turn: Counter::new(0),
+            hosts: OnceCell::new(),
         })
     }
 
@@ -79,6 +82,20 @@ impl Lab {
         format!("lab{}", self.turn.get())
     }
 
+    /// Two hosts with a cable of 100 Mbit/s between them, as M16 has them.
+    ///
+    /// # Errors
+    /// Why there are none: most often the right to administer a network is missing.
+    pub fn hosts(&self) -> Result<&TwoHosts, Failure> {
+        let join = || -> Result<TwoHosts, String> {
+            self.rights.network.clone()?;
+            TwoHosts::join(Link::FAST_ETHERNET).map_err(|error| format!("{error:#}"))
+        };
+        let joined = self.hosts.get_or_init(join);
+        let no = |why: &String| Failure::Unsupported(format!("no second host: {why}"));
+        joined.as_ref().map_err(no)
+    }
+
     /// A file for what a program writes.
     pub fn scratch_file(&self, name: &str) -> PathBuf {
         self.scratch.join(name)
@@ -93,9 +110,23 @@ impl Lab {
         &self,
         who: &Contestant,
         is_real_time: bool,
+        words: Vec<String>,
+    ) -> Result<Process, Failure> {
+        self.start_on(None, who, is_real_time, words)
+    }
+
+    /// The same on one of [`Lab::hosts`], by its name.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn start_on(
+        &self,
+        host: Option<&str>,
+        who: &Contestant,
+        is_real_time: bool,
         mut words: Vec<String>,
     ) -> Result<Process, Failure> {
-        let mut before = Vec::new();
+        let mut before: Vec<&str> = host.map_or_else(Vec::new, |host| TwoHosts::words(host).into());
         if is_real_time && self.rights.priority.is_ok() {
             before.extend(["chrt", "-f", PRIORITY]);
         }

@@ -12,6 +12,7 @@ pub const ALL: &[&Experiment] = &[
     &m16::capability::EXPERIMENT,
     &m16::policies::EXPERIMENT,
     &m16::subscribers::EXPERIMENT,
+    &m16::throughput::EXPERIMENT,
     &m16::footprint::EXPERIMENT,
     &m16::bridge::EXPERIMENT,
     &c23::memory::EXPERIMENT,

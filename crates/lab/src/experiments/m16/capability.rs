@@ -4,6 +4,8 @@
 //! The publisher begins without waiting for anybody, a subscription that was started before it is
 //! already there: so what is lost at the beginning is lost to discovery.
 
+use std::time::Duration;
+
 use pteros_testbed::Failure;
 
 use super::{cell, flow, sizes};
@@ -84,7 +86,7 @@ fn cells(scope: &Scope) -> Vec<Cell> {
     cells
 }
 
-const SITUATIONS: &[&str] = &["local", "intra-process"];
+const SITUATIONS: &[&str] = &["remote", "local", "intra-process"];
 
 fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
     let is_intra = cell.get("situation") == "intra-process";
@@ -93,7 +95,12 @@ fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
         waits_for_match: is_intra,
         ..flow(cell.get("qos"), cell.number("size"), lab.extent)
     };
-    let flowed = flow::run(lab, lab.contestant(cell.contestant)?, &flow)?;
+    let who = lab.contestant(cell.contestant)?;
+    if cell.get("situation") == "remote" {
+        let (flowed, _) = flow::run_remote(lab, who, &flow, Duration::ZERO, &|| Ok(0))?;
+        return Ok(flowed.measured(&flow));
+    }
+    let flowed = flow::run(lab, who, &flow)?;
     Ok(flowed.measured(&flow))
 }
 

@@ -1,5 +1,7 @@
-//! M16.1: latency by size in each situation (figs 5-10): two processes over loopback
-//! or shared memory, and both ends in one process.
+//! M16.1: latency by size in each situation (figs 5-10): two hosts with 100 Mbit/s
+//! between them, two processes over loopback or shared memory, and both ends in one process.
+
+use std::time::Duration;
 
 use super::{cell, flow, sizes};
 use crate::exhibit::{self, Exhibit};
@@ -26,14 +28,16 @@ pub const EXPERIMENT: Experiment = Experiment {
 const METRIC: Metric = LATENCY;
 
 const CONTESTANTS: [&str; 3] = ["pteros", "cyclone", "fastdds"];
+/// As between processes.
+const SETTLE: Duration = Duration::from_millis(200);
 /// Other settings of the wire between processes, which a full run asks, too.
 const TUNED: [&str; 2] = ["pteros-udp", "cyclone-tuned"];
 
 fn cells(scope: &Scope) -> Vec<Cell> {
     let extent = scope.extent;
     let mut cells = Vec::new();
-    for situation in ["local", "intra-process"] {
-        let is_wire = situation == "local";
+    for situation in ["remote", "local", "intra-process"] {
+        let is_wire = situation != "intra-process";
         // Policies say least where nothing is sent.
         let policies = match is_wire || extent == Extent::Full {
             true => &["reliable", "best-effort"][..],
@@ -41,8 +45,11 @@ fn cells(scope: &Scope) -> Vec<Cell> {
         };
         for policies in policies {
             for size in sizes(extent) {
+                if situation == "remote" && extent == Extent::Quick && *policies == "best-effort" {
+                    continue;
+                }
                 let mut names = scope.among(&CONTESTANTS);
-                if is_wire && extent == Extent::Full {
+                if situation == "local" && extent == Extent::Full {
                     names.extend(scope.among(&TUNED));
                 }
                 for contestant in names {
@@ -64,7 +71,12 @@ fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
         is_intra: cell.get("situation") == "intra-process",
         ..flow(cell.get("qos"), cell.number("size"), lab.extent)
     };
-    let flowed = flow::run(lab, lab.contestant(cell.contestant)?, &flow)?;
+    let who = lab.contestant(cell.contestant)?;
+    if cell.get("situation") == "remote" {
+        let (flowed, _) = flow::run_remote(lab, who, &flow, SETTLE, &|| Ok(0))?;
+        return Ok(flowed.measured(&flow));
+    }
+    let flowed = flow::run(lab, who, &flow)?;
     Ok(flowed.measured(&flow))
 }
 

@@ -7,6 +7,7 @@ pub mod footprint;
 pub mod latency;
 pub mod policies;
 pub mod subscribers;
+pub mod throughput;
 
 use crate::experiment::{Cell, Extent};
 use crate::flow::Flow;
