@@ -77,8 +77,14 @@ fn every_experiment_runs_reports_and_is_gone_on_with() {
     }
     let results = fs::read_to_string(out.join("results.json")).expect("results");
     let results: serde_json::Value = serde_json::from_str(&results).expect("JSON");
-    let cells = &results["experiments"][0]["cells"];
-    assert_eq!(cells[0]["delivery"]["lost"], 0, "{}", cells[0]);
+    // Two hosts need rights that not every machine gives.
+    let cells = results["experiments"][0]["cells"].as_array();
+    let local = cells
+        .into_iter()
+        .flatten()
+        .find(|cell| cell["case"]["situation"] == "local" && cell["case"]["qos"] == "reliable");
+    let local = local.expect("a local, reliable cell");
+    assert_eq!(local["delivery"]["lost"], 0, "{local}");
     // As if killed in the midst of a repeat: what it left behind is cut off, and
     // nothing that is finished is measured again.
     let journal = out.join("m16.1/measured.jsonl");
