@@ -82,6 +82,22 @@ impl Scale {
         })
     }
 
+    /// The same from a round number to a round number, so that there is something
+    /// to write beside the axis.
+    fn log_round(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Option<Self> {
+        let mut scale = Self::log(values, from, to)?;
+        let decade = |value: f64| 10f64.powf(value.log10().floor());
+        let steps = |value| [1.0, 2.0, 5.0, 10.0].map(|step| step * decade(value));
+        let below = steps(scale.low).into_iter().rev();
+        let mut below = below.filter(|step| *step <= scale.low * 1.001);
+        scale.low = below.next().unwrap_or(scale.low);
+        let mut above = steps(scale.high).into_iter();
+        scale.high = above
+            .find(|step| *step >= scale.high * 0.999)
+            .unwrap_or(scale.high);
+        Some(scale)
+    }
+
     fn from_zero(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Option<Self> {
         let high = values.filter(|v| v.is_finite()).reduce(f64::max)?;
         let high = if high > 0.0 { high * 1.05 } else { 1.0 };
@@ -164,7 +180,7 @@ fn escape(text: &str) -> String {
 fn log_lines(lines: &[Line], figure: &Figure) -> String {
     let points = || lines.iter().flat_map(|line| &line.points);
     let x = Scale::log(points().map(|p| p.x), LEFT + 10.0, WIDTH - RIGHT - 10.0);
-    let y = Scale::log(
+    let y = Scale::log_round(
         points().flat_map(|p| [p.y, p.low, p.high]),
         HEIGHT - BOTTOM,
         TOP,
@@ -234,7 +250,7 @@ fn boxes(groups: &[BoxGroup]) -> (String, Vec<String>) {
         }
     }
     let all = groups.iter().flat_map(|group| &group.boxes);
-    let scale = Scale::log(
+    let scale = Scale::log_round(
         all.flat_map(|(_, q)| [q.min, q.p50, q.p99]),
         HEIGHT - BOTTOM,
         TOP,
@@ -330,4 +346,18 @@ fn bar(scale: Scale, x: f64, width: f64, from_to: (f64, f64), index: usize, hint
         index % COLOURS,
         (bottom - top).max(0.5)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_has_something_to_read_whatever_it_spans() {
+        for (low, high) in [(237.0, 344.0), (1.0, 1.0), (0.3, 4000.0), (999.0, 1001.0)] {
+            let scale = Scale::log_round([low, high].into_iter(), 300.0, 10.0);
+            let ticks = scale.expect("values").ticks();
+            assert!(ticks.len() >= 2, "{low} to {high}: {ticks:?}");
+        }
+    }
 }
