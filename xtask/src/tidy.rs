@@ -44,6 +44,7 @@ const DOORS: &[&str] = &[
     "crates/launch/src/run/",
     "crates/msg/src/folder.rs",
     "crates/msg/src/build.rs",
+    "crates/net/src/clock.rs",
     "crates/net/src/poll.rs",
     "crates/shm/examples/",
     "crates/store/src/thread.rs",

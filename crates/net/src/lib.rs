@@ -13,6 +13,7 @@
 #![deny(missing_docs)]
 
 mod buffers;
+mod clock;
 mod interface;
 mod poll;
 mod shutdown;
@@ -24,6 +25,7 @@ mod udp;
 mod wake;
 
 pub use buffers::{BufferGrant, Grant};
+pub use clock::monotonic_nanos;
 pub use interface::{Interface, interfaces};
 pub use poll::{EVENTS_DEFAULT, Event, Events, Poller};
 pub use shutdown::{ShutdownSignal, shutdown_signal};

@@ -35,6 +35,10 @@ pub struct Arguments {
     /// overrides; see
     /// [`ContextOptions::shared_memory`](crate::ContextOptions::shared_memory).
     pub shared_memory: Option<bool>,
+    /// `--trace`: the folder that gets the process's traces, as `PTEROS_TRACE` says
+    /// it, which it overrides; see
+    /// [`ContextOptions::trace`](crate::ContextOptions::trace).
+    pub trace: Option<PathBuf>,
     /// `--thread-priority`, `--thread-cpus` and `--lock-memory`; see
     /// [`ContextOptions::thread`](crate::ContextOptions::thread).
     pub thread: ThreadSettings,
@@ -211,6 +215,7 @@ impl Arguments {
                     }
                 });
             }
+            "--trace" => self.trace = Some(value("a folder")?.into()),
             "--thread-priority" => {
                 let text = value("a number from 1 to 99")?;
                 self.thread.priority = Some(setting(flag, &text)?);
@@ -302,7 +307,7 @@ fn unknown(word: &str) -> ArgumentsError {
     } else if word.starts_with('-') {
         "known are -r, -p, --params-file, -e, --log-level, --log-config-file, --log-file-name, \
          --{enable,disable}-{rosout,stdout,external-lib}-logs, --spin, \
-         --shared-memory, --thread-priority, --thread-cpus and --lock-memory"
+         --shared-memory, --trace, --thread-priority, --thread-cpus and --lock-memory"
             .into()
     } else {
         "end the ROS arguments with -- before it".into()

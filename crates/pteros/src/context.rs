@@ -15,6 +15,7 @@ use pteros_rmw::names::validate_enclave;
 use pteros_rmw::rtps::id::{EntityId, Guid};
 use pteros_rmw::spin::SPIN_MAX;
 use pteros_rmw::thread::ThreadSettings;
+use pteros_rmw::trace::{BYTES_DEFAULT, Recording, TraceOptions, Tracer};
 use pteros_rmw::udp::SystemEnv;
 use pteros_rmw::{
     Core, CoreCounts, CoreOptions, Limits, PeerPath, SharedMemoryOptions, StoreOptions,
@@ -129,6 +130,11 @@ pub struct ContextOptions {
     /// `--shared-memory off` or, if it says nothing, PTEROS_SHARED_MEMORY=off is
     /// read from the environment.
     pub shared_memory: SharedMemoryOptions,
+    /// Whether time stamps are taken at the boundaries of the layers that messages
+    /// pass, and where they are kept; see [`crate::trace`]. Unset: in the folder that
+    /// `--trace` or, if the environment is read, PTEROS_TRACE names, with at most
+    /// PTEROS_TRACE_BYTES a context; else nothing is traced.
+    pub trace: Option<TraceOptions>,
 }
 
 impl ContextOptions {
@@ -326,6 +332,13 @@ impl Context {
         self.inner.core.link_totals(participant.prefix)
     }
 
+    /// What has been recorded of its messages, as far as it is still there; `None`
+    /// if it is not [traced](ContextOptions::trace). Copies the whole trace;
+    /// recording goes on meanwhile.
+    pub fn recording(&self) -> Option<Recording> {
+        self.inner.core.tracer().map(Tracer::recording)
+    }
+
     /// The identity of its participant.
     pub fn guid(&self) -> Guid {
         self.inner.core.prefix().with(EntityId::PARTICIPANT)
@@ -384,6 +397,14 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
     options.shared_memory.validate()?;
     let (receive_bytes, send_bytes) = default.buffer_bytes;
     let store_bytes = options.store_bytes_max.or(config.store_bytes);
+    let trace_folder = options.arguments.trace.clone().or(config.trace_folder);
+    let trace = options
+        .trace
+        .clone()
+        .or(trace_folder.map(|folder| TraceOptions {
+            folder: Some(folder),
+            bytes_max: config.trace_bytes.unwrap_or(BYTES_DEFAULT),
+        }));
     Ok(CoreOptions {
         store: StoreOptions {
             folder: options.store_folder.clone().or(config.store_folder),
@@ -422,6 +443,7 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
                     .unwrap_or(true),
             ..options.shared_memory
         },
+        trace,
     })
 }
 

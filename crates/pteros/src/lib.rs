@@ -59,6 +59,7 @@ pub mod suggest;
 mod task;
 pub mod tf;
 mod timer;
+pub mod trace;
 mod type_description;
 mod unique_name;
 mod view;

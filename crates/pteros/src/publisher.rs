@@ -186,6 +186,7 @@ impl<T: Message> Publisher<T> {
     /// # Errors
     /// See [`PublishError`]; nothing was sent then.
     pub fn publish(&self, message: &T) -> Result<(), PublishError> {
+        self.raw.begin();
         self.check(message)?;
         let mut outgoing = Borrowed::new(message, self.raw.payload());
         self.raw.send(&mut outgoing)
@@ -198,6 +199,7 @@ impl<T: Message> Publisher<T> {
     /// # Errors
     /// See [`PublishError`].
     pub fn publish_at(&self, message: &T, source: SystemTime) -> Result<(), PublishError> {
+        self.raw.begin();
         self.check(message)?;
         let mut outgoing = Borrowed::new(message, self.raw.payload());
         self.raw.send_at(&mut outgoing, wall_stamp(source))
@@ -217,6 +219,7 @@ impl<T: Message> Publisher<T> {
     /// # Errors
     /// See [`PublishError`]; nothing was sent then.
     pub fn publish_arc(&self, message: Arc<T>) -> Result<(), PublishError> {
+        self.raw.begin();
         self.check(&message)?;
         self.raw.send(&mut Shared {
             message,
@@ -321,6 +324,14 @@ pub(crate) struct RawPublisher {
 impl RawPublisher {
     pub(crate) fn payload(&self) -> Payload<'_> {
         Payload::new(&self.memory, self.representation)
+    }
+
+    /// A publish call begins on this thread, of which a trace is told.
+    #[inline]
+    pub(crate) fn begin(&self) {
+        if let Some(tracer) = self.node.core().tracer() {
+            tracer.begin_publish();
+        }
     }
 
     pub(crate) fn send(&self, outgoing: &mut dyn Outgoing) -> Result<(), PublishError> {

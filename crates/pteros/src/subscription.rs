@@ -515,9 +515,17 @@ impl<T: 'static> Task for SubscriptionCore<T> {
         let Some(mut callback) = callback.try_lock() else {
             return;
         };
+        let core = self.node.core();
+        let calling = core
+            .tracer()
+            .map(|t| t.call(self.endpoint.data.guid.entity));
         if let Some(change) = self.take_change() {
+            if let Some(calling) = &calling {
+                calling.starts();
+            }
             self.note_unreadable(callback(change));
         }
+        drop(calling);
         drop(callback);
         if self.endpoint.has_samples() {
             self.endpoint.slot.ready();

@@ -249,7 +249,10 @@ impl TimerCore {
             if !self.repeats {
                 self.cancelled.store(true, Ordering::Release);
             }
+            let tracer = self.node.core().tracer();
+            let ticking = tracer.map(|t| t.tick(self.callback_group.node));
             callback();
+            drop(ticking);
         }
         (!self.cancelled.load(Ordering::Acquire)).then(|| self.due())
     }

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::spin::SPIN_MAX;
+use crate::trace::{BYTES_MAX, BYTES_MIN};
 
 /// The variables that [`Config::from_variables`] looks at.
 pub const VARIABLES: &[&str] = &[
@@ -33,6 +34,8 @@ pub const VARIABLES: &[&str] = &[
     "PTEROS_STORE_BYTES",
     "PTEROS_SPIN_US",
     "PTEROS_SHARED_MEMORY",
+    "PTEROS_TRACE",
+    "PTEROS_TRACE_BYTES",
     "RCUTILS_CONSOLE_OUTPUT_FORMAT",
     "RCUTILS_COLORIZED_OUTPUT",
     "RCUTILS_LOGGING_USE_STDOUT",
@@ -136,6 +139,10 @@ pub struct Config {
     /// `PTEROS_SHARED_MEMORY`, `on` or `off`: whether processes of this host meet
     /// and are linked through it.
     pub shared_memory: Option<bool>,
+    /// `PTEROS_TRACE`: the folder that gets the traces of this process's contexts.
+    pub trace_folder: Option<PathBuf>,
+    /// `PTEROS_TRACE_BYTES`: how large the trace of one context is.
+    pub trace_bytes: Option<usize>,
     /// `RCUTILS_CONSOLE_OUTPUT_FORMAT`: how lines of loggers look.
     pub console_format: Option<String>,
     /// `RCUTILS_COLORIZED_OUTPUT`, 0 or 1: whether they have colours, terminal or not.
@@ -243,6 +250,10 @@ impl Config {
             .transpose()?;
         config.shared_memory = given("PTEROS_SHARED_MEMORY")
             .map(|given| on_or_off(&given))
+            .transpose()?;
+        config.trace_folder = given("PTEROS_TRACE").map(|g| g.value.into());
+        config.trace_bytes = given("PTEROS_TRACE_BYTES")
+            .map(|given| bytes_within(&given, BYTES_MIN..=BYTES_MAX))
             .transpose()?;
         config.console_format = given("RCUTILS_CONSOLE_OUTPUT_FORMAT").map(|g| g.value);
         config.console_colours = given("RCUTILS_COLORIZED_OUTPUT")
@@ -588,6 +599,8 @@ mod tests {
             ("PTEROS_SEND_BUFFER_BYTES", "212992"),
             ("PTEROS_STORE_DIR", "/data/store"),
             ("PTEROS_STORE_BYTES", "1M"),
+            ("PTEROS_TRACE", "/data/traces"),
+            ("PTEROS_TRACE_BYTES", "2M"),
             ("RCUTILS_CONSOLE_OUTPUT_FORMAT", "{message}"),
             ("RCUTILS_COLORIZED_OUTPUT", "0"),
             ("RCUTILS_LOGGING_USE_STDOUT", "1"),
@@ -613,6 +626,8 @@ mod tests {
         assert_eq!(config.send_buffer_bytes, Some(212_992));
         assert_eq!(config.store_folder, Some("/data/store".into()));
         assert_eq!(config.store_bytes, Some(1 << 20));
+        assert_eq!(config.trace_folder, Some("/data/traces".into()));
+        assert_eq!(config.trace_bytes, Some(2 << 20));
         assert_eq!(config.console_format.as_deref(), Some("{message}"));
         assert_eq!(config.console_colours, Some(false));
         assert!(config.console_to_stdout);
@@ -716,6 +731,7 @@ mod tests {
             ("PTEROS_FRAGMENT_BYTES", "tiny"),
             ("PTEROS_RECEIVE_BUFFER_BYTES", "5 GiB"),
             ("PTEROS_STORE_BYTES", "10"),
+            ("PTEROS_TRACE_BYTES", "1k"),
         ] {
             let error = config(&[(variable, value)]).unwrap_err();
             assert_eq!((error.variable, error.value.as_str()), (variable, value));

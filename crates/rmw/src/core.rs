@@ -33,6 +33,7 @@ use crate::neighbours::Neighbours;
 use crate::reader::ReaderEndpoint;
 use crate::ready::ReadyQueue;
 use crate::shared_memory::SharedMemoryOptions;
+use crate::trace::{self, TraceOptions, Tracer};
 use crate::type_objects::Announced;
 use crate::waiters::Waiters;
 use crate::writer::WriterEndpoint;
@@ -82,6 +83,8 @@ pub struct CoreOptions {
     pub spin: Duration,
     /// Links to processes of this host.
     pub shared_memory: SharedMemoryOptions,
+    /// Whether and where it is traced, see [`crate::trace`].
+    pub trace: Option<TraceOptions>,
 }
 
 impl Default for CoreOptions {
@@ -105,6 +108,7 @@ impl Default for CoreOptions {
             limits: Limits::default(),
             spin: Duration::ZERO,
             shared_memory: SharedMemoryOptions::default(),
+            trace: None,
         }
     }
 }
@@ -179,6 +183,7 @@ pub struct Core {
     pub(crate) ends_wait: AtomicBool,
     /// At work, in the order of the options' controllers.
     pub(crate) flows: Vec<Mutex<Flow>>,
+    pub(crate) tracer: Option<Arc<Tracer>>,
 }
 
 impl Core {
@@ -200,7 +205,14 @@ impl Core {
                 ..options.shared_memory
             },
         };
-        let opened = env.open(&plan)?;
+        let tracer = match &options.trace {
+            Some(trace) => Tracer::open(&env, prefix, trace)?,
+            None => None,
+        };
+        let mut opened = env.open(&plan)?;
+        if let Some(tracer) = &tracer {
+            opened = trace::stamped(opened, tracer);
+        }
         for advice in &opened.advice {
             tracing::warn!("{advice}");
         }
@@ -267,6 +279,7 @@ impl Core {
                 .iter()
                 .map(|controller| Mutex::new(Flow::new(controller)))
                 .collect(),
+            tracer,
             options,
         });
         core.start(now);

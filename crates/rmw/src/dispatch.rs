@@ -256,6 +256,14 @@ impl Core {
     /// Takes a reader's oldest sample. When that makes room, writers that were
     /// held back are asked for more, or woken. Never blocks for IO.
     pub fn take(&self, reader: &ReaderEndpoint) -> Option<Item> {
+        let item = self.take_untraced(reader);
+        if let (Some(tracer), Some(item)) = (&reader.tracer, &item) {
+            tracer.note_taken(reader.data.guid.entity, item);
+        }
+        item
+    }
+
+    fn take_untraced(&self, reader: &ReaderEndpoint) -> Option<Item> {
         if reader.group.is_none() {
             let popped = reader.pop(|| self.env.now());
             return self.note_popped(reader, popped);

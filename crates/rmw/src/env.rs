@@ -31,6 +31,13 @@ pub trait Env: Send + Sync + 'static {
     /// The monotonic clock.
     fn now(&self) -> Instant;
 
+    /// What the host's monotonic clock, which its processes share, said in
+    /// nanoseconds when [`Env::now`] was zero. Zero where all contexts have one
+    /// clock, as in a simulation.
+    fn clock_origin(&self) -> u64 {
+        0
+    }
+
     /// The wall clock, for source and reception stamps only.
     fn wall(&self) -> Timestamp;
 

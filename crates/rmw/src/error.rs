@@ -1,6 +1,7 @@
 //! What callers of this crate may be told: one small enum per operation.
 
 use std::io;
+use std::path::PathBuf;
 
 use pteros_msg::filter::FilterError;
 use thiserror::Error;
@@ -49,6 +50,30 @@ pub enum OpenError {
         domain_id: u32,
         /// Its discovery port.
         port: u16,
+    },
+    /// The trace could not be made.
+    #[error(
+        "record a trace in {}: {source}; name a folder that can be written and has room for {bytes} bytes in PTEROS_TRACE, or leave it unset",
+        path.display()
+    )]
+    Trace {
+        /// The folder, or the file in it.
+        path: PathBuf,
+        /// How large it is to be.
+        bytes: usize,
+        /// The operating system's word.
+        #[source]
+        source: io::Error,
+    },
+    /// The trace is to have a size that it cannot have.
+    #[error(
+        "a trace of {given} bytes: a context's trace has {} to {} bytes",
+        crate::trace::BYTES_MIN,
+        crate::trace::BYTES_MAX
+    )]
+    TraceBytes {
+        /// The size asked for.
+        given: usize,
     },
     /// A socket could not be made.
     #[error("open {what}: {source}")]

@@ -72,6 +72,13 @@ pub struct GraphEndpoint {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct NodeKey(u64);
 
+impl NodeKey {
+    /// As a number, for traces.
+    pub(crate) fn word(self) -> u32 {
+        u32::try_from(self.0).unwrap_or(u32::MAX)
+    }
+}
+
 /// What is known of the graph. Thread-safe; calls copy what they return. Remote
 /// endpoints are the participant's to know: nothing is kept of them here.
 pub struct Graph {
@@ -390,6 +397,9 @@ impl Core {
         let twin = state.twin_of(&node);
         state.own_nodes.push((key, node));
         drop(state);
+        if let Some(tracer) = &self.tracer {
+            tracer.name_node(key, &node_path(namespace, name));
+        }
         if let Some(whose) = twin {
             warn_of_twin(&node_path(namespace, name), whose);
         }
@@ -408,6 +418,9 @@ impl Core {
     /// Says that an endpoint belongs to a node.
     pub fn attach_endpoint(&self, key: NodeKey, data: &Arc<EndpointData>) {
         self.graph.note_own_endpoint(data);
+        if let Some(tracer) = &self.tracer {
+            tracer.name_owner(data.guid.entity, key);
+        }
         self.with_node(key, |node| {
             let list = match data.guid.entity.is_writer() {
                 true => &mut node.writers,

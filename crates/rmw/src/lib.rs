@@ -56,6 +56,7 @@ pub mod shared_memory;
 mod source_order;
 pub mod spin;
 pub mod subscription_group;
+pub mod trace;
 mod type_objects;
 pub mod udp;
 mod waiters;

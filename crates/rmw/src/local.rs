@@ -315,6 +315,9 @@ impl Core {
         if !hears(reader, &item) {
             return;
         }
+        if let Some(tracer) = &reader.tracer {
+            tracer.note_arrived(reader.data.guid.entity, &item.meta, item.weight());
+        }
         if let Some(attendant) = &reader.attendant {
             attendant(&item);
             return;

@@ -138,6 +138,11 @@ impl Core {
         writer.as_bytes = as_bytes;
         writer.ty = FilterableType::new(message_type, self.options.limits.filter_depth);
         let writer = Arc::new(writer);
+        if let Some(tracer) = &self.tracer
+            && writer.data.topic != DISCOVERY_TOPIC
+        {
+            tracer.name_endpoint(&writer.data);
+        }
         if let Some(group) = &writer.group {
             group.add(&writer)?;
         }
@@ -236,6 +241,12 @@ impl Core {
             reader = reader.in_group(group);
         }
         reader.attendant = attendant;
+        if reader.data.topic != DISCOVERY_TOPIC {
+            reader.tracer.clone_from(&self.tracer);
+        }
+        if let Some(tracer) = &reader.tracer {
+            tracer.name_endpoint(&reader.data);
+        }
         let reader = Arc::new(reader);
         if let Some(member) = &reader.group {
             member.group.note_reader(member.place, &reader);

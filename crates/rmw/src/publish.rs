@@ -84,6 +84,9 @@ impl Core {
         message: &mut dyn Outgoing,
         source: Timestamp,
     ) -> Result<i64, PublishError> {
+        if let Some(tracer) = &self.tracer {
+            return self.publish_traced(tracer, writer, message, source);
+        }
         let patience = writer.data.qos.max_blocking_time;
         self.publish_within_time(writer, message, source, patience)
     }

@@ -25,6 +25,7 @@ use crate::intake::{Entered, Intake};
 use crate::ready::Slot;
 use crate::sample::{Body, Item, Kin, Path, Popped, SampleMeta};
 use crate::subscription_group::{Membership, SubscriptionGroup};
+use crate::trace::Tracer;
 
 /// What a subscription's callback wants to be handed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -114,6 +115,8 @@ pub struct ReaderEndpoint {
     pub(crate) attendant: Option<Attendant>,
     /// Whoever it is presented with.
     pub(crate) group: Option<Membership>,
+    /// What notes its samples, in a context that is traced.
+    pub(crate) tracer: Option<Arc<Tracer>>,
 }
 
 impl ReaderEndpoint {
@@ -156,6 +159,7 @@ impl ReaderEndpoint {
             graph: AtomicBool::new(false),
             attendant: None,
             group: None,
+            tracer: None,
         }
     }
 
@@ -556,6 +560,9 @@ impl ReaderEndpoint {
                 false => Path::Network,
             },
         };
+        if let Some(tracer) = &self.tracer {
+            tracer.note_arrived(self.data.guid.entity, &meta, change.payload.len());
+        }
         let mut instance = None;
         match &self.key {
             None if change.kind != ChangeKind::Alive => return [None, None],

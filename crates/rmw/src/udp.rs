@@ -10,7 +10,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use pteros_net::{Events, Interface, Poller, Timer, UdpSocket, Waker, interfaces, shutdown_signal};
+use pteros_net::{
+    Events, Interface, Poller, Timer, UdpSocket, Waker, interfaces, monotonic_nanos,
+    shutdown_signal,
+};
 use pteros_rtps::locator::{Locator, OwnAddress};
 use pteros_rtps::time::{Instant, Timestamp};
 use pteros_shm::{Board, BoardOptions, ShmError};
@@ -31,6 +34,8 @@ const PARTICIPANT_INDEX_MAX: u32 = 119;
 #[derive(Debug)]
 pub struct SystemEnv {
     start: std::time::Instant,
+    /// The host's monotonic clock then.
+    origin: u64,
 }
 
 impl Default for SystemEnv {
@@ -48,6 +53,7 @@ impl SystemEnv {
     pub fn new() -> Self {
         Self {
             start: std::time::Instant::now(),
+            origin: monotonic_nanos(),
         }
     }
 }
@@ -87,6 +93,10 @@ impl Env for SystemEnv {
     fn now(&self) -> Instant {
         let nanos = self.start.elapsed().as_nanos();
         Instant::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    fn clock_origin(&self) -> u64 {
+        self.origin
     }
 
     #[allow(

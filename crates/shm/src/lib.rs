@@ -75,6 +75,8 @@ mod error;
 #[doc(hidden)]
 pub mod fault;
 #[cfg(not(loom))]
+mod file_words;
+#[cfg(not(loom))]
 mod handshake;
 #[cfg(all(test, not(loom)))]
 mod hostile_tests;
@@ -107,6 +109,8 @@ pub use chunk::ChunkMut;
 pub use counts::ShmCounts;
 #[cfg(not(loom))]
 pub use error::{Name, Reason, Refused, ShmError};
+#[cfg(not(loom))]
+pub use file_words::FileWords;
 #[cfg(not(loom))]
 pub use hub::{Hub, HubOptions, LinkEvent, Record};
 pub use layout::{

@@ -163,6 +163,25 @@ impl OwnMemory {
     }
 }
 
+/// A file of this process, mapped for writing, as long as it was when mapped:
+/// who cuts it off meanwhile ends the process with the next access (SIGBUS).
+#[derive(Debug)]
+pub(crate) struct FileMemory(Mapping);
+
+impl FileMemory {
+    /// Maps the first `len` bytes, which the file has, and brings their pages in.
+    pub(crate) fn map(file: &std::fs::File, len: usize) -> io::Result<Self> {
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        let memory = OwnMemory(Mapping::new(file.as_fd(), len, access)?);
+        memory.populate(0, len);
+        Ok(Self(memory.0))
+    }
+
+    pub(crate) fn words(&self) -> &[AtomicU64] {
+        self.0.words(0, self.0.len / 8)
+    }
+}
+
 /// Memory that another process made, mapped read-only.
 #[derive(Debug)]
 pub(crate) struct PeerMemory(Mapping);

@@ -427,7 +427,12 @@ impl<Q: Send + 'static, R: Send + 'static> Task for ServerCore<Q, R> {
         if matches!(*handler, Handler::Polled) {
             return;
         }
+        let core = self.node.core();
+        let calling = core.tracer().map(|t| t.call(requests.data.guid.entity));
         if let (Some((id, request)), Some(server)) = (self.request(), self.me.upgrade()) {
+            if let Some(calling) = &calling {
+                calling.starts();
+            }
             match &mut *handler {
                 Handler::Polled => {}
                 Handler::Answer(answer) => {
@@ -441,6 +446,7 @@ impl<Q: Send + 'static, R: Send + 'static> Task for ServerCore<Q, R> {
                 }),
             }
         }
+        drop(calling);
         drop(handler);
         if requests.has_samples() {
             requests.slot.ready();

@@ -13,6 +13,7 @@ mod spawn;
 use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -20,6 +21,7 @@ use parking_lot::Mutex;
 use pteros_rmw::gate::Gate;
 use pteros_rmw::graph::NodeKey;
 use pteros_rmw::ready::{Slot, Task};
+use pteros_rmw::trace;
 
 use crate::callback_group::GroupCore;
 use crate::executor::Home;
@@ -40,6 +42,8 @@ pub(crate) struct FutureTask {
     what: String,
     slot: Slot,
     state: Mutex<State>,
+    /// The traced callback that its future came out of; 0 is none.
+    span: AtomicU64,
     group: Arc<GroupCore>,
     owner: Owner,
     me: Weak<FutureTask>,
@@ -66,6 +70,7 @@ impl FutureTask {
             what,
             slot: Slot::default(),
             state: Mutex::new(State::Over),
+            span: AtomicU64::new(0),
             group: group.clone(),
             owner,
             me: me.clone(),
@@ -79,6 +84,7 @@ impl FutureTask {
     /// Has a future run here; the one before is over.
     fn start(&self, future: UserFuture) {
         *self.state.lock() = State::Rests(future);
+        self.span.store(trace::span(), Ordering::Relaxed);
         self.slot.ready();
     }
 
@@ -171,7 +177,10 @@ impl Task for FutureTask {
         };
         let waker = Waker::from(me);
         let within = Within::group(&self.group);
+        let span = self.span.load(Ordering::Relaxed);
+        let on = (span != 0).then(|| trace::On::span(span));
         let poll = polling.poll(&mut Context::from_waker(&waker));
+        drop(on);
         drop(within);
         if poll.is_pending()
             && let Some(future) = polling.future.take()

@@ -8,6 +8,7 @@ mod beside;
 mod calls;
 mod fixed;
 mod links;
+mod traced;
 mod within;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,6 +19,7 @@ use std::time::Duration;
 use pteros::SharedMemoryOptions;
 use pteros::interfaces::std_msgs::msg::{String as Text, UInt8MultiArray};
 use pteros::prelude::*;
+use pteros::trace::TraceOptions;
 
 use allocations::so_far;
 use calls::{Calls, Counters, CountingEnv};
@@ -59,6 +61,10 @@ impl Party {
 
     /// Whose peers are reached by UDP, or linked by shared memory.
     fn open(domain: u32, linked: bool) -> Self {
+        Self::open_traced(domain, linked, None)
+    }
+
+    fn open_traced(domain: u32, linked: bool, trace: Option<TraceOptions>) -> Self {
         let env = CountingEnv::new();
         let counters = env.counters.clone();
         let options = ContextOptions {
@@ -66,6 +72,7 @@ impl Party {
                 on: linked,
                 ..SharedMemoryOptions::default()
             },
+            trace,
             ..ContextOptions::local(domain)
         };
         let context = Context::with_env(Arc::new(env), options).unwrap();
