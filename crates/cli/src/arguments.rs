@@ -20,6 +20,7 @@ use crate::shared::Shared;
 use crate::store::StoreVerb;
 use crate::tf::TfVerb;
 use crate::topic::Topic;
+use crate::trace::TraceVerb;
 use anyhow::Result;
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::path::PathBuf;
@@ -128,6 +129,9 @@ pub enum Noun {
     /// Repeat what papers measured of ROS 2, beside other stacks
     #[command(subcommand, arg_required_else_help = true)]
     Lab(LabVerb),
+    /// Record where messages spend their time, and what comes of them
+    #[command(subcommand, arg_required_else_help = true)]
+    Trace(TraceVerb),
     /// Look for what keeps nodes from talking, and say what mends it
     #[command(visible_alias = "wtf")]
     Doctor(Doctor),
@@ -156,6 +160,7 @@ impl Noun {
             Self::Store(verb) => verb.run(shared),
             Self::Security(verb) => verb.run(shared),
             Self::Lab(verb) => verb.run(shared),
+            Self::Trace(verb) => verb.run(shared),
             Self::Doctor(verb) => verb.run(shared),
             Self::Completion(verb) => verb.run(shared),
         }

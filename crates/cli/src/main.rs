@@ -41,6 +41,7 @@ mod store;
 mod tf;
 mod told;
 mod topic;
+mod trace;
 mod values;
 
 use crate::arguments::CommandLine;
@@ -84,9 +85,10 @@ fn main() -> ExitCode {
         _ => {}
     }
     let json = words.iter().any(|word| word == "--json");
-    // What stands behind `run` is for another program, which may know more.
+    // What stands behind `run` and `trace record` is for another program, which may
+    // know more.
     let noun = words.iter().skip(1).find(|word| !word.starts_with('-'));
-    let parsed = match noun.is_some_and(|noun| noun == "run") {
+    let parsed = match noun.is_some_and(|noun| noun == "run" || noun == "trace") {
         true => Ok((Arguments::default(), words)),
         false => Arguments::parse(words),
     };

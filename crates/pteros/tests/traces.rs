@@ -10,7 +10,7 @@ use pteros::interfaces::example_interfaces::srv::{
 };
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
-use pteros::trace::{BYTES_MIN, EXTENSION, NoTrace, Record, Recording, Step, TraceOptions};
+use pteros::trace::{BYTES_MIN, EXTENSION, NoTrace, Record, Recording, Step, Trace, TraceOptions};
 use pteros::{ContextError, Guid, OpenError, Path, SharedMemoryOptions, SubscriptionOptions};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -145,6 +145,25 @@ fn a_message_and_what_came_of_it_are_followed_by_every_path() {
             q[0] >= k[2] && q[q.len() - 1] <= k[3],
             "within the callback"
         );
+
+        // Put together: each hop's layers are all of its time.
+        let recordings = match path {
+            Path::IntraProcess => vec![a.clone()],
+            _ => vec![a.clone(), b.clone(), c.clone()],
+        };
+        let trace = Trace::new(recordings);
+        let runs = trace.runs(&["/start", "/onward"]);
+        assert_eq!(runs.len(), 1, "{path:?}");
+        for hop in &runs[0].hops {
+            assert_eq!(hop.layers.iter().sum::<u64>(), hop.latency(), "{hop:?}");
+        }
+        let (first, second) = (&runs[0].hops[0], &runs[0].hops[1]);
+        let whole = first.latency() + runs[0].processing(0) + second.latency();
+        assert_eq!(runs[0].latency(), whole);
+        assert_eq!(trace.chains(), [(vec!["/start", "/onward"], 1)]);
+        let nodes = [first.publisher, first.subscriber, second.subscriber];
+        let nodes = nodes.map(|owner| owner.map_or("", |owner| &owner.node));
+        assert_eq!(nodes, ["/a", "/b", "/c"]);
 
         // What they are called.
         let line = format!(

@@ -32,8 +32,8 @@ fn costs(domain: u32, trace: Option<TraceOptions>) -> [(u64, Calls); 2] {
 
 #[test]
 fn a_trace_costs_looks_at_the_clock_and_no_allocation_or_call() {
-    let [sent, received] = costs(205, None);
-    let [sent_traced, received_traced] = costs(206, Some(TraceOptions::default()));
+    let [sent, received] = costs(227, None);
+    let [sent_traced, received_traced] = costs(228, Some(TraceOptions::default()));
     println!("untraced: {sent:?}, {received:?}; traced: {sent_traced:?}, {received_traced:?}");
     for (before, after, looks) in [
         (sent, sent_traced, LOOKS_OUT),

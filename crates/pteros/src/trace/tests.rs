@@ -1,0 +1,129 @@
+//! Chains put together from records that are written by hand.
+
+use pteros_rmw::rtps::id::{EntityId, GuidPrefix};
+use pteros_rmw::sample::Path;
+
+use super::*;
+
+const READER: u32 = 0x0000_0104;
+const WRITER: u32 = 0x0000_0203;
+
+/// The only writer of a context.
+fn writer(context: u8) -> pteros_rmw::rtps::id::Guid {
+    GuidPrefix([context; 12]).with(EntityId::from_bytes(WRITER.to_be_bytes()))
+}
+
+fn record(step: Step, from: u8, sequence: i64, at: u64) -> Record {
+    Record {
+        step,
+        path: Path::Network,
+        bytes: 100,
+        at,
+        after: [Some(10), Some(20), Some(30), Some(40)],
+        writer: writer(from),
+        sequence,
+        of: READER,
+        thread: 1,
+        span: 0,
+        cause: 0,
+    }
+}
+
+/// A context that hears one topic and publishes on another.
+fn recording(
+    context: u8,
+    origin: u64,
+    (hears, tells): (&str, &str),
+    records: Vec<Record>,
+) -> Recording {
+    Recording {
+        head: Head {
+            process: 100 + u32::from(context),
+            prefix: GuidPrefix([context; 12]),
+            origin,
+            wall: 0,
+            stamp_picos: 20_000,
+        },
+        names: format!(
+            "node 1 /n{context}\nreader {READER:08x} rt{hears} T\nwriter {WRITER:08x} rt{tells} T\n\
+             owner {READER:08x} 1\nowner {WRITER:08x} 1\nlater words of another version\n"
+        ),
+        names_lost: 0,
+        records,
+        lost: 0,
+    }
+}
+
+#[test]
+fn two_nodes_that_answer_each_other_for_ever_are_a_chain_that_ends() {
+    // n1 tells /a and hears /b, n2 the other way round. Its clock begins later.
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    for round in 0..500_u64 {
+        let number = round as i64 + 1;
+        let at = 10_000 + round * 2_000;
+        first.push(Record {
+            cause: round,
+            ..record(Step::Published, 1, number, at)
+        });
+        second.push(record(Step::Arrived, 1, number, at + 200 - 5_000));
+        second.push(Record {
+            span: 1 + round,
+            ..record(Step::Called, 1, number, at + 300 - 5_000)
+        });
+        second.push(Record {
+            cause: 1 + round,
+            ..record(Step::Published, 2, number, at + 325 - 5_000)
+        });
+        first.push(record(Step::Arrived, 2, number, at + 600));
+        first.push(Record {
+            span: 1 + round,
+            ..record(Step::Called, 2, number, at + 700)
+        });
+    }
+    let trace = Trace::new([
+        recording(1, 0, ("/b", "/a"), first),
+        recording(2, 5_000, ("/a", "/b"), second),
+    ]);
+    assert_eq!(trace.hops().count(), 1000);
+    let hop = trace.hops().next().unwrap();
+    assert_eq!(
+        (hop.topic, hop.publisher.unwrap().node.as_str()),
+        ("/a", "/n1")
+    );
+    assert_eq!(hop.subscriber.unwrap().node, "/n2");
+    assert_eq!(hop.latency(), 320);
+    assert_eq!(hop.layers, [10, 30, 160, 10, 90, 20]);
+    assert_eq!((hop.serializing, hop.decoding, hop.stamping), (10, 10, 200));
+
+    let chains = trace.chains();
+    assert_eq!(chains.len(), 1, "one message began it all");
+    assert_eq!((chains[0].0.len(), chains[0].1), (TOPICS_MAX, 1));
+    let runs = trace.runs(&["/a", "/b", "/a"]);
+    assert_eq!(runs.len(), 499);
+    assert_eq!(runs[0].latency(), 2_320);
+    assert_eq!((runs[0].processing(0), runs[0].processing(2)), (5, 0));
+    assert!(trace.runs(&[]).is_empty());
+    assert!(trace.runs(&["/a"; TOPICS_MAX + 1]).is_empty());
+}
+
+#[test]
+fn what_a_record_is_missing_of_is_left_out() {
+    let alone = record(Step::Called, 9, 1, 5_000);
+    let unfinished = Record {
+        after: [None; 4],
+        ..record(Step::Published, 1, 2, 100)
+    };
+    let trace = Trace::new([recording(1, 0, ("/a", "/a"), vec![alone, unfinished])]);
+    assert_eq!(trace.hops().count(), 0);
+    assert!(trace.chains().is_empty());
+}
+
+#[test]
+fn percentiles_are_of_the_nearest_rank() {
+    let spread = Spread::of((1..=200).rev());
+    let (min, max) = (spread.min, spread.max);
+    assert_eq!((spread.count, min, spread.median, max), (200, 1, 100, 200));
+    assert_eq!((spread.p95, spread.p99), (190, 198));
+    assert_eq!(Spread::of([7]).p99, 7);
+    assert_eq!(Spread::of([]), Spread::default());
+}
