@@ -16,13 +16,13 @@
 
 /* A text says its numbers in 16 hexadecimal digits each. */
 enum { SIZE_MIN = 32, TEXT_MIN = 48, HOST_UNSUPPORTED = 5 };
-enum host_verb { HOST_PING, HOST_PONG, HOST_PUB, HOST_SUB, HOST_INTRA, HOST_MEET, HOST_NODES };
+enum host_verb { HOST_PING, HOST_PONG, HOST_PUB, HOST_SUB, HOST_INTRA, HOST_MEET, HOST_NODES, HOST_FORWARD };
 
 static const int64_t QUIET_NS = 3000000000, FAR = INT64_MAX;
 
 static struct host_options {
   enum host_verb verb;
-  const char *topic;
+  const char *topic, *to;   /* what `forward` publishes on */
   size_t size;
   long count, warmup, rate;
   bool loan, poll, keep_all;
@@ -36,6 +36,7 @@ static struct host_options {
 static void host_defaults(void)
 {
   host.topic = "host";
+  host.to = "host_on";
   host.size = 64;
   host.count = 1000;
   host.warmup = 100;
@@ -50,10 +51,11 @@ static void host_parse(int argc, char **argv)
   if (argc < 2 || argc % 2)
     fail(EXIT_USAGE, "usage: VERB [--OPTION VALUE]..., see interop/README.md");
   host_defaults();
-  host.verb = (enum host_verb)choice("verb", argv[1], "ping|pong|pub|sub|intra|meet|nodes");
+  host.verb = (enum host_verb)choice("verb", argv[1], "ping|pong|pub|sub|intra|meet|nodes|forward");
   for (int i = 2; i + 1 < argc; i += 2) {
     const char *n = argv[i], *v = argv[i + 1];
     if (!strcmp(n, "--topic")) host.topic = v;
+    else if (!strcmp(n, "--to")) host.to = v;
     else if (!strcmp(n, "--size")) host.size = (size_t)number(n, v);
     else if (!strcmp(n, "--count")) host.count = (long)number(n, v);
     else if (!strcmp(n, "--warmup")) host.warmup = (long)number(n, v);
@@ -196,15 +198,16 @@ static bool traffic_hear(const uint8_t *bytes, size_t size, const char *path)
   pthread_mutex_unlock(&traffic.lock);
   if (over)
     sem_post(&traffic.changed);
-  return host.verb == HOST_PONG || (host.verb == HOST_PING && !host.rate && seq < (uint64_t)host_total());
+  return host.verb == HOST_PONG || host.verb == HOST_FORWARD || (host.verb == HOST_PING && !host.rate && seq < (uint64_t)host_total());
 }
 
-/* Number and stamp of the next message; a pong's are those of its ping. */
+/* Number and stamp of the next message; a pong's are those of its ping, as are
+ * those of what is passed on. */
 static void traffic_fill(uint8_t *bytes)
 {
   uint64_t seq, stamp;
   pthread_mutex_lock(&traffic.lock);
-  if (host.verb == HOST_PONG) {
+  if (host.verb == HOST_PONG || host.verb == HOST_FORWARD) {
     seq = traffic.last_seq;
     stamp = traffic.last_stamp;
   } else {
@@ -286,13 +289,19 @@ static void traffic_report(void)
 
 /* -- verbs --------------------------------------------------------------------- */
 
-static const char *host_topic(const char *end, long index)
+static const char *host_topic_of(const char *topic, const char *end)
 {
   char *name = (char *)malloc(256);
+  snprintf(name, 256, "%s_%s", topic, end);
+  return name;
+}
+
+static const char *host_topic(const char *end, long index)
+{
   if (index < 0)
-    snprintf(name, 256, "%s_%s", host.topic, end);
-  else
-    snprintf(name, 256, "%s_%s%ld", host.topic, end, index % (host.of > 0 ? host.of : 1));
+    return host_topic_of(host.topic, end);
+  char *name = (char *)malloc(256);
+  snprintf(name, 256, "%s_%s%ld", host.topic, end, index % (host.of > 0 ? host.of : 1));
   return name;
 }
 
@@ -425,6 +434,13 @@ static int host_main(int argc, char **argv)
     say("ready");
     host_wait_matched(host.of, host.of, until);
     say("met at=%lld", (long long)now_ns());
+    break;
+  case HOST_FORWARD:
+    stack_open(host_topic_of(host.to, "flow"), host_topic("flow", -1));
+    say("ready");
+    /* Whoever publishes comes later. */
+    host_wait_matched(1, 0, until);
+    say("matched");
     break;
   case HOST_NODES:
     for (long i = 0; i < host.nodes; i++)

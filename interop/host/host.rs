@@ -30,6 +30,8 @@ const QUIET: u64 = 3_000_000_000;
 pub struct Options {
     pub verb: String,
     pub topic: String,
+    /// What `forward` publishes on.
+    pub to: String,
     pub size: usize,
     pub count: u64,
     pub warmup: u64,
@@ -66,6 +68,7 @@ impl Options {
         Self {
             verb,
             topic: "host".into(),
+            to: "host_on".into(),
             size: 64,
             count: 1000,
             warmup: 100,
@@ -106,6 +109,7 @@ impl Options {
             };
             match name.as_str() {
                 "--topic" => o.topic.clone_from(&value),
+                "--to" => o.to.clone_from(&value),
                 "--size" => o.size = number()? as usize,
                 "--type" => o.text = word("bytes", "string")?,
                 "--reliability" => o.best_effort = word("reliable", "best_effort")?,
@@ -311,17 +315,18 @@ impl Traffic {
         drop(book);
         self.heard.store(seq, Ordering::Release);
         match self.options.verb.as_str() {
-            "pong" => true,
+            "pong" | "forward" => true,
             "ping" => self.options.rate == 0 && seq < self.options.total(),
             _ => false,
         }
     }
 
-    /// Number and stamp of the next message; a pong's are those of its ping.
+    /// Number and stamp of the next message; a pong's are those of its ping,
+    /// as are those of what is passed on.
     pub fn next(&self) -> (u64, u64) {
         let mut book = self.book();
         match self.options.verb.as_str() {
-            "pong" => book.last,
+            "pong" | "forward" => book.last,
             _ => {
                 book.sent += 1;
                 (book.sent, now_ns())
@@ -442,6 +447,7 @@ fn run<S: Stack>(o: &Options, traffic: &Arc<Traffic>) -> Result<(), String> {
         "pub" => (topic("flow"), None),
         "sub" => (None, topic("flow")),
         "intra" | "meet" => (topic("flow"), topic("flow")),
+        "forward" => (Some(format!("{}/flow", o.to)), topic("flow")),
         // A process that only exists, to compare with.
         "nodes" if o.nodes == 0 => {
             println!("ready");
@@ -463,6 +469,8 @@ fn run<S: Stack>(o: &Options, traffic: &Arc<Traffic>) -> Result<(), String> {
     let wanted = match o.verb.as_str() {
         "ping" => Some((1, 1)),
         "pub" => Some((o.subscribers, 0)),
+        // Whoever publishes comes later.
+        "forward" => Some((1, 0)),
         "intra" => Some((o.subscribers, 1)),
         "meet" => Some((o.of, o.of)),
         _ => None,
@@ -482,10 +490,11 @@ fn run<S: Stack>(o: &Options, traffic: &Arc<Traffic>) -> Result<(), String> {
         "pub" => publish(o, &mut stack)?,
         "sub" => listen(o, traffic, &mut stack, until)?,
         "intra" => intra(o, traffic, &mut stack, until)?,
+        "forward" => println!("matched"),
         _ => println!("met at={}", now_ns()),
     }
     // The other side may still need a repair; whoever started us ends us.
-    if ["pong", "pub", "sub", "meet"].contains(&o.verb.as_str()) {
+    if ["pong", "pub", "sub", "meet", "forward"].contains(&o.verb.as_str()) {
         traffic.wait_for(u64::MAX);
         stack.run(u64::MAX);
     }

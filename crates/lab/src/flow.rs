@@ -61,7 +61,8 @@ impl Flow {
         sending + 0.8
     }
 
-    fn words(&self, verb: &str, topic: &str) -> Vec<String> {
+    /// The words of a process with that part in it.
+    pub(crate) fn words(&self, verb: &str, topic: &str) -> Vec<String> {
         let yes = |is: bool, yes: &'static str, no: &'static str| if is { yes } else { no };
         let options = [
             ("--topic", topic.to_owned()),
@@ -291,7 +292,8 @@ fn run_placed(
     Ok(Flowed { heard: all, sent })
 }
 
-fn heard(took: &str, file: &std::path::Path) -> anyhow::Result<Heard> {
+/// What a subscription says it heard, with the samples that it has left in a file.
+pub(crate) fn heard(took: &str, file: &std::path::Path) -> anyhow::Result<Heard> {
     let text = fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
     fs::remove_file(file).with_context(|| format!("remove {}", file.display()))?;
     let of = |key: &str| -> anyhow::Result<f64> {

@@ -9,7 +9,7 @@
 //! | [`experiment`] | what an experiment is: cells, how one is measured, what the paper printed, what is shown |
 //! | [`experiments`] | all of them, a file each |
 //! | [`run`] | who takes part, a private network, cell by cell in turns |
-//! | [`lab`], [`flow`], [`worker`] | what an experiment may use; a publisher and its subscriptions as processes; ours among them |
+//! | [`lab`], [`flow`], [`pipeline`], [`worker`] | what an experiment may use; a publisher and its subscriptions as processes; nodes in a row; ours among them |
 //! | [`store`] | the folder of a run: raw samples, a journal that a killed run is resumed by |
 //! | [`stats`], [`results`] | medians, intervals, verdicts; cells with all their repeats; findings |
 //! | [`exhibit`], [`report`] | tables and figures as data; as text, HTML and SVG |
@@ -35,6 +35,7 @@ pub mod experiment;
 pub mod experiments;
 pub mod flow;
 pub mod lab;
+pub mod pipeline;
 pub mod progress;
 pub mod report;
 pub mod results;

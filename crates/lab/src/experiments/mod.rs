@@ -2,6 +2,7 @@
 
 pub mod c23;
 pub mod f20;
+pub mod k21;
 pub mod m16;
 
 use crate::experiment::Experiment;
@@ -22,6 +23,10 @@ pub const ALL: &[&Experiment] = &[
     &c23::graphs::NAV2,
     &c23::graphs::CREATE3,
     &f20::EXPERIMENT,
+    &k21::frequency::EXPERIMENT,
+    &k21::scale::EXPERIMENT,
+    &k21::profile::EXPERIMENT,
+    &k21::reliability::EXPERIMENT,
 ];
 
 /// Every word that means some: `all`, papers, experiments.

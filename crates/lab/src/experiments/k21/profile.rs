@@ -1,0 +1,95 @@
+//! K21.3: where the time goes, by layer (fig. 6). Ours by stamps at the boundaries
+//! of the layers; of the other stacks, which have none, the whole.
+
+use super::{CONTESTANTS, LATENCY, cell, pipeline};
+use crate::exhibit::{self, Exhibit, Figure, Plot, bytes_text};
+use crate::experiment::{Better, Cell, Experiment, Measured, Metric, Paper, Scope, Statistic};
+use crate::lab::Lab;
+use crate::pipeline::PARTS;
+use crate::results::{Figures, View};
+use pteros_testbed::Failure;
+
+/// See the module.
+pub const EXPERIMENT: Experiment = Experiment {
+    id: "k21.3",
+    paper: Paper::K21,
+    title: "Where the time of a pipeline's messages goes",
+    shows: "fig. 6",
+    asks: "What does each layer cost, and the wait between two of them?",
+    metrics: METRICS,
+    cells,
+    run,
+    published: &[],
+    exhibits,
+};
+
+const METRICS: &[Metric] = &[
+    LATENCY,
+    part(PARTS[0]),
+    part(PARTS[1]),
+    part(PARTS[2]),
+    part(PARTS[3]),
+    part(PARTS[4]),
+    part(PARTS[5]),
+    part(PARTS[6]),
+];
+
+const fn part(name: &'static str) -> Metric {
+    Metric {
+        name,
+        unit: "us",
+        better: Better::Neither,
+        statistic: Statistic::Median,
+    }
+}
+
+fn cells(scope: &Scope) -> Vec<Cell> {
+    let sizes: &[u64] = scope
+        .extent
+        .choose(&[128], &[128, 500_000], &[128, 500_000]);
+    let mut cells = Vec::new();
+    for size in sizes {
+        for contestant in scope.among(&CONTESTANTS) {
+            let parameters = (3, *size, 100, "best-effort");
+            cells.push(cell(scope.extent, parameters, contestant));
+        }
+    }
+    cells
+}
+
+fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
+    let who = lab.contestant(cell.contestant)?;
+    let pipeline = pipeline(lab.extent, cell);
+    match who.is_ours() {
+        true => pipeline.profile(lab, who),
+        false => pipeline.run(lab, who),
+    }
+}
+
+fn exhibits(view: &View) -> Vec<Exhibit> {
+    let mut all = vec![Exhibit::Table(exhibit::comparison(view, view.metric()))];
+    let mut layers: Vec<String> = PARTS.iter().map(|part| (*part).to_owned()).collect();
+    layers.push("all of it, without stamps".to_owned());
+    for size in view.values("size") {
+        let of_size = view.cells.iter().filter(|cell| cell.get("size") == size);
+        let bars = of_size.filter_map(|cell| {
+            let median = |name: &str| cell.figures(name).map_or(0.0, Figures::median);
+            let mut parts: Vec<f64> = PARTS.iter().map(|name| median(name)).collect();
+            let whole = cell.figures(LATENCY.name)?.pooled?.p50;
+            let is_stamped = parts.iter().any(|part| *part > 0.0);
+            parts.push(if is_stamped { 0.0 } else { whole });
+            Some((cell.contestant.clone(), parts))
+        });
+        let bytes = size.parse().map_or(size.to_owned(), bytes_text);
+        all.push(Exhibit::Figure(Figure {
+            title: format!("{bytes} through three nodes: medians by layer (fig. 6)"),
+            x: "contestant".to_owned(),
+            y: "us".to_owned(),
+            plot: Plot::Stack {
+                layers: layers.clone(),
+                bars: bars.collect(),
+            },
+        }));
+    }
+    all
+}
