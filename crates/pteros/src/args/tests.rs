@@ -74,7 +74,7 @@ fn what_is_not_understood_is_named_with_a_way_out() {
             "--ros-args --rename a:=b",
             "--ros-args: \"--rename\" is not a ROS argument; known are -r, -p, --params-file, -e, --log-level, \
              --log-config-file, --log-file-name, --{enable,disable}-{rosout,stdout,external-lib}-logs, \
-             --spin, --shared-memory, --thread-priority, --thread-cpus and --lock-memory",
+             --spin, --shared-memory, --trace, --thread-priority, --thread-cpus and --lock-memory",
         ),
         (
             "--ros-args --log-level=debug",
