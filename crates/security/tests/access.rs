@@ -311,3 +311,38 @@ fn where_access_control_is_off_no_permission_is_asked_for() {
     assert!(!access.may_read(&on("rt/scan", &[]), NOW).allowed);
     assert!(access.may_join(NOW).allowed);
 }
+
+#[test]
+fn bent_documents_are_read_or_refused_and_never_panic() {
+    let rules = rule(
+        "allow_rule",
+        "<publish><topics><topic>rt/[a-c]*</topic></topics>\
+         <partitions><partition>p?</partition></partitions></publish>",
+    );
+    let documents = [GOVERNANCE.to_owned(), permissions(&rules, "DENY")];
+    let mut state = 29_u64;
+    let mut next = move || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize
+    };
+    let subject = SubjectName::parse("CN=/arm").unwrap();
+    for _ in 0..6000 {
+        let [governed, permitted] = documents.each_ref().map(|document| {
+            let mut bytes = document.clone().into_bytes();
+            for _ in 0..next() % 3 {
+                let at = next() % bytes.len();
+                bytes[at] = b"<>/&;[]*-:TZ09a\\\"'"[next() % 18];
+            }
+            bytes.truncate(bytes.len().saturating_sub(next() % 9 / 8 * (next() % 400)));
+            String::from_utf8(bytes).unwrap()
+        });
+        if let (Ok(governed), Ok(permitted)) = (governance(&governed), read(&permitted))
+            && let Ok(access) = Access::new(&governed, &permitted, &subject, 0)
+        {
+            let _ = access.may_join(NOW);
+            let _ = access.may_write(&on("rt/b", &["p1"]), NOW);
+        }
+    }
+}
