@@ -1,6 +1,8 @@
 //! Security for robots as DDS Security 1.1 defines it and SROS 2 deploys it:
 //! who somebody is ([`identity`]), what they may do ([`governance`],
-//! [`permissions`]), and the files that say so ([`enclave`], [`smime`]).
+//! [`permissions`]), the files that say so ([`enclave`], [`smime`], [`keystore`]),
+//! how participants prove it to each other ([`auth`]) and what protects their
+//! messages ([`crypto`]).
 //!
 //! Nothing here opens a socket, reads a clock or starts a thread: files are
 //! read when asked, `now` is an argument. Cryptography is AWS-LC's, formats are
@@ -19,6 +21,7 @@
     )
 )]
 
+pub mod attributes;
 pub mod auth;
 pub mod certificate;
 pub mod crypto;

@@ -51,7 +51,7 @@ impl Writer {
         self.bytes
     }
 
-    fn align(&mut self, to: usize) {
+    pub fn align(&mut self, to: usize) {
         let length = self.bytes.len().next_multiple_of(to);
         self.bytes.resize(length, 0);
     }

@@ -10,6 +10,7 @@
 //! ```
 
 mod agreement;
+mod announced;
 mod cdr;
 mod exchange;
 mod guid;

@@ -34,7 +34,7 @@ impl Token {
         writer.into_bytes()
     }
 
-    fn write(&self, writer: &mut Writer) {
+    pub(super) fn write(&self, writer: &mut Writer) {
         writer.string(&self.class);
         writer.number(self.properties.len());
         for (name, value) in &self.properties {
@@ -48,7 +48,7 @@ impl Token {
         }
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+    pub(super) fn read(reader: &mut Reader<'_>) -> Option<Self> {
         let mut token = Self {
             class: reader.string()?,
             ..Self::default()

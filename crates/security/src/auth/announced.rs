@@ -1,0 +1,121 @@
+//! What a participant says of itself before anything is proved: the tokens of
+//! identity and permissions in SPDP (DDS Security 1.1 §9.3.2.1, §9.4.2.2). They
+//! tell a peer whether a handshake makes sense, and are not believed beyond.
+
+use super::cdr::{Reader, Writer};
+use super::exchange::CLASS;
+use super::token::Token;
+use crate::enclave::Enclave;
+use crate::key::KeyKind;
+
+impl Token {
+    /// The identity token of an enclave.
+    pub fn identity(enclave: &Enclave) -> Self {
+        let authority = &enclave.identity_authority.certificate;
+        let mut properties = Vec::new();
+        if let Some(own) = enclave.identity.chain.first() {
+            properties.push(("dds.cert.sn".into(), own.subject().to_string()));
+            properties.push(("dds.cert.algo".into(), algorithm(own.key().kind())));
+        }
+        properties.push(("dds.ca.sn".into(), authority.subject().to_string()));
+        properties.push(("dds.ca.algo".into(), algorithm(authority.key().kind())));
+        Self {
+            class: CLASS.into(),
+            properties,
+            ..Self::default()
+        }
+    }
+
+    /// The permissions token of an enclave.
+    pub fn permissions(enclave: &Enclave) -> Self {
+        let authority = &enclave.permissions_authority;
+        let kind = authority.key().kind();
+        Self {
+            class: "DDS:Access:Permissions:1.0".into(),
+            properties: vec![
+                ("dds.perm_ca.sn".into(), authority.subject().to_string()),
+                ("dds.perm_ca.algo".into(), algorithm(kind)),
+            ],
+            ..Self::default()
+        }
+    }
+
+    /// Whether a peer with this identity token can be asked for a handshake:
+    /// the same plug-in, any minor version.
+    pub fn is_identity(&self) -> bool {
+        let minor = self.class.strip_prefix("DDS:Auth:PKI-DH:1.");
+        minor.is_some_and(|minor| !minor.is_empty() && minor.bytes().all(|b| b.is_ascii_digit()))
+    }
+
+    /// As the value of a parameter, a whole number of words.
+    pub fn to_parameter(&self, big_endian: bool) -> Vec<u8> {
+        let mut writer = Writer::new(big_endian);
+        self.write(&mut writer);
+        writer.align(4);
+        writer.into_bytes()
+    }
+
+    /// Reads the value of a parameter; nothing if it is malformed.
+    pub fn from_parameter(value: &[u8], big_endian: bool) -> Option<Self> {
+        Self::read(&mut Reader::new(value, big_endian))
+    }
+}
+
+fn algorithm(kind: KeyKind) -> String {
+    match kind {
+        KeyKind::EcP256 => "EC-prime256v1".into(),
+        KeyKind::Rsa => "RSA-2048".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::date::UnixTime;
+
+    fn bytes(hexadecimal: &str) -> Vec<u8> {
+        let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16);
+        let pairs = hexadecimal.as_bytes().chunks(2);
+        pairs.map(|digits| pair(digits).unwrap()).collect()
+    }
+
+    #[test]
+    fn tokens_of_cyclone_and_fast_dds_are_read_and_ours_read_back() {
+        let cyclone = "140000004444533a417574683a504b492d44483a312e30000000000000000000";
+        let token = Token::from_parameter(&bytes(cyclone), false).unwrap();
+        assert!(token.is_identity() && token.properties.is_empty());
+        assert_eq!(token.to_parameter(false), bytes(cyclone));
+        let fast = "140000004444533a417574683a504b492d44483a312e3000040000000c0000006464732e636572\
+                    742e736e000d0000002f434e3d5c2f74616c6b6572000000000e0000006464732e636572742e616c\
+                    676f0000000d00000045434453412d534841323536000000000a0000006464732e63612e736e0000\
+                    000c0000002f434e3d73726f73324341000c0000006464732e63612e616c676f000d000000454344\
+                    53412d5348413235360000000000000000";
+        let token = Token::from_parameter(&bytes(fast), false).unwrap();
+        assert!(token.is_identity());
+        assert_eq!(
+            token.properties[2],
+            ("dds.ca.sn".into(), "/CN=sros2CA".into())
+        );
+
+        let folder = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/fixtures/rsa/enclaves/talker"
+        );
+        let enclave = Enclave::load(folder.as_ref(), UnixTime(1_893_456_000)).unwrap();
+        for ours in [Token::identity(&enclave), Token::permissions(&enclave)] {
+            for big_endian in [false, true] {
+                let value = ours.to_parameter(big_endian);
+                assert_eq!(value.len() % 4, 0);
+                assert_eq!(
+                    Token::from_parameter(&value, big_endian).as_ref(),
+                    Some(&ours)
+                );
+                for length in 0..value.len() - 8 {
+                    assert_eq!(Token::from_parameter(&value[..length], big_endian), None);
+                }
+            }
+        }
+        assert!(Token::identity(&enclave).is_identity());
+        assert!(!Token::permissions(&enclave).is_identity());
+    }
+}
