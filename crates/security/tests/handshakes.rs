@@ -388,3 +388,28 @@ fn random_bytes_are_no_message_and_no_harm() {
     let empty = Token::default();
     assert_eq!(empty.get("c.id"), None);
 }
+
+#[test]
+fn a_request_that_is_played_again_and_again_fills_no_memory() {
+    let (_folder, keystore) = keystore("flood");
+    let mut machines = pair(&keystore);
+    let now = Instant::from_nanos(1);
+    let prefixes = [machines[0].own().prefix, machines[1].own().prefix];
+    machines[0]
+        .handle_discovered(prefixes[1], true, now)
+        .unwrap();
+    machines[1]
+        .handle_discovered(prefixes[0], true, now)
+        .unwrap();
+    let request = loop {
+        let (_, message) = machines[0].poll_transmit().unwrap();
+        if message.data[0].class.ends_with("+Req") {
+            break message;
+        }
+    };
+    for _ in 0..2000 {
+        machines[1].handle_message(request.clone(), now, NOW);
+    }
+    let waiting = std::iter::from_fn(|| machines[1].poll_transmit()).count();
+    assert_eq!(waiting, 256);
+}

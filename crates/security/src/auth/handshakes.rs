@@ -147,7 +147,7 @@ impl Handshakes {
         );
         let unrelated = (Guid::UNKNOWN, 0);
         let announcement = self.message(peer, ANNOUNCEMENT, unrelated, announcement);
-        self.transmits.push_back((peer, announcement));
+        push_or_drop(&mut self.transmits, peer, announcement);
         if let Some(request) = request {
             self.repeat(peer, unrelated, request, now);
         }
@@ -204,7 +204,7 @@ impl Handshakes {
                 entry.pause = entry.pause.times(2).min(LONGEST_PAUSE);
                 entry.next = now + entry.pause;
                 if let Some(message) = &entry.repeated {
-                    self.transmits.push_back((*prefix, message.clone()));
+                    push_or_drop(&mut self.transmits, *prefix, message.clone());
                 }
             }
         }
@@ -248,12 +248,12 @@ impl Handshakes {
             entry.pause = FIRST_PAUSE;
             entry.next = now + FIRST_PAUSE;
         }
-        self.transmits.push_back((peer, message));
+        push_or_drop(&mut self.transmits, peer, message);
     }
 
     fn send(&mut self, peer: GuidPrefix, related: (Guid, i64), token: Token) {
         let message = self.message(peer, HANDSHAKE, related, token);
-        self.transmits.push_back((peer, message));
+        push_or_drop(&mut self.transmits, peer, message);
     }
 
     fn message(
@@ -276,6 +276,19 @@ impl Handshakes {
     }
 }
 
+/// What finds the queue full is lost as on the network, and sent again.
+fn push_or_drop(
+    transmits: &mut VecDeque<(GuidPrefix, GenericMessage)>,
+    peer: GuidPrefix,
+    message: GenericMessage,
+) {
+    if transmits.len() < TRANSMITS {
+        transmits.push_back((peer, message));
+    }
+}
+
+/// Messages that wait to be sent: four for each handshake under way.
+const TRANSMITS: usize = 4 * PENDING;
 /// Handshakes under way at once.
 const PENDING: usize = 64;
 /// As Fast DDS; long enough for a reply over Wi-Fi.
