@@ -89,6 +89,8 @@ pub(crate) struct NodeCore {
     pub(crate) time: Arc<NodeTime>,
     /// It is named as one of those whose words `/rosout` has.
     pub(crate) is_on_rosout: AtomicBool,
+    /// Of [`Node::spin_once`], whose executors live for one callback.
+    timer_was_last: AtomicBool,
     place: Mutex<Place>,
 }
 
@@ -334,6 +336,7 @@ impl Node {
                 own_group: GroupCore::new(CallbackGroupKind::MutuallyExclusive, key),
                 spawned: Spawned::new(options.tasks_max),
                 is_on_rosout: AtomicBool::new(false),
+                timer_was_last: AtomicBool::new(false),
                 time: NodeTime::new(context.core(), key, &context.inner.sim_time),
                 place: Mutex::default(),
             }),
@@ -727,7 +730,8 @@ impl Node {
     /// Runs at most one callback, waiting for it at most `timeout`; returns
     /// whether one ran. In a loop an executor of your own is cheaper.
     pub fn spin_once(&self, timeout: Duration) -> bool {
-        self.executor().spin_once(timeout)
+        let timer_was_last = &self.core.timer_was_last;
+        self.executor().spin_once_after(timeout, timer_was_last)
     }
 
     /// Runs callbacks until `done` says so, `timeout` has passed or the

@@ -379,6 +379,33 @@ fn an_executor_is_spun_once_at_a_time() {
 }
 
 #[test]
+fn a_timer_that_is_always_due_leaves_every_second_turn_to_the_rest() {
+    let context = context();
+    let node = context.node("one_at_a_time").unwrap();
+    let heard = Arc::new(AtomicUsize::new(0));
+    let count = heard.clone();
+    let _subscription = subscribe(&node, "samples", None, move |_| {
+        count.fetch_add(1, Ordering::Relaxed);
+    });
+    let _timer = node.create_timer(Duration::from_nanos(1), || {}).unwrap();
+    let publisher = node.create_publisher::<UInt64>("samples", 100).unwrap();
+    let publish_some = || (0..5).for_each(|data| publish(&publisher, data));
+    publish_some();
+    // Each of its calls has an executor of its own.
+    for _ in 0..10 {
+        assert!(node.spin_once(PATIENCE));
+    }
+    assert_eq!(heard.load(Ordering::Relaxed), 5);
+    let executor = SingleThreadedExecutor::new(&context);
+    executor.add_node(&node).unwrap();
+    publish_some();
+    for _ in 0..10 {
+        assert!(executor.spin_once(PATIENCE));
+    }
+    assert_eq!(heard.load(Ordering::Relaxed), 10);
+}
+
+#[test]
 fn spin_all_goes_on_until_nothing_is_ready() {
     let context = context();
     let node = context.node("n").unwrap();

@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::fmt;
 use std::future::Future;
-use std::marker::PhantomData;
 use std::panic::resume_unwind;
 use std::pin::pin;
 use std::sync::Arc;
@@ -59,8 +58,9 @@ const SOME_ROUNDS_MAX: usize = 64;
 /// ```
 pub struct SingleThreadedExecutor {
     crew: Arc<Crew>,
-    /// One thread at a time: its bed and its callbacks are not shared.
-    _not_sync: PhantomData<Cell<()>>,
+    /// The last [`Self::spin_once`] ran a timer: the rest goes first next time.
+    /// Not shared, as its bed and its callbacks are not: one thread at a time.
+    timer_was_last: Cell<bool>,
 }
 
 impl SingleThreadedExecutor {
@@ -73,7 +73,7 @@ impl SingleThreadedExecutor {
     pub fn with_panic_policy(context: &Context, policy: PanicPolicy) -> Self {
         Self {
             crew: Crew::new(context, policy),
-            _not_sync: PhantomData,
+            timer_was_last: Cell::new(false),
         }
     }
 
@@ -124,16 +124,23 @@ impl SingleThreadedExecutor {
     }
 
     /// Runs at most one callback, waiting for it at most `timeout`; returns
-    /// whether one ran. Zero only looks.
+    /// whether one ran. Zero only looks. After a timer whatever else is ready has
+    /// its turn, so that timers that are always due leave room for the rest.
     pub fn spin_once(&self, timeout: Duration) -> bool {
         let (core, home) = (self.crew.context.core(), &self.crew.home);
         let mut until = None;
-        loop {
-            if or_panic(self.crew.run_timer(self.crew.now_for_timers())) {
+        if self.timer_was_last.take() {
+            core.drive(&home.queue, core.env.now());
+            if self.run_task() {
                 return true;
             }
-            if let Some(task) = home.queue.pop() {
-                or_panic(self.crew.run(&task, || task.run()).map_or(Ok(()), Err));
+        }
+        loop {
+            if or_panic(self.crew.run_timer(self.crew.now_for_timers())) {
+                self.timer_was_last.set(true);
+                return true;
+            }
+            if self.run_task() {
                 return true;
             }
             let now = core.env.now();
@@ -144,6 +151,25 @@ impl SingleThreadedExecutor {
             }
             core.drive(&home.queue, until.min(home.timers.next()));
         }
+    }
+
+    /// Runs the first callback that is ready and no timer. False when none was.
+    fn run_task(&self) -> bool {
+        let Some(task) = self.crew.home.queue.pop() else {
+            return false;
+        };
+        or_panic(self.crew.run(&task, || task.run()).map_or(Ok(()), Err));
+        true
+    }
+
+    /// As [`Self::spin_once`] of another executor of the same node, which went
+    /// before this one.
+    pub(crate) fn spin_once_after(&self, timeout: Duration, timer_was_last: &AtomicBool) -> bool {
+        self.timer_was_last
+            .set(timer_was_last.load(Ordering::Relaxed));
+        let ran = self.spin_once(timeout);
+        timer_was_last.store(self.timer_was_last.get(), Ordering::Relaxed);
+        ran
     }
 
     /// Runs the callbacks that are ready now, and those that become ready
