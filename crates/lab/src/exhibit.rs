@@ -142,6 +142,7 @@ pub struct BoxGroup {
 pub fn number(value: f64) -> String {
     match value.abs() {
         _ if value.is_nan() => "–".into(),
+        a if a.is_infinite() => "∞".into(),
         a if a >= 1e5 => format!("{:.0}k", value / 1e3),
         a if a >= 100.0 => format!("{value:.0}"),
         a if a >= 10.0 => format!("{value:.1}"),
@@ -376,4 +377,21 @@ pub fn boxes(
         y: format!("{} ({})", metric.name, metric.unit),
         plot: Plot::Boxes(groups),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_to_nothing_is_told_as_such() {
+        for (value, text) in [
+            (72.3 / 0.0, "∞"),
+            (f64::NAN, "–"),
+            (123_456.0, "123k"),
+            (1.005, "1.00"),
+        ] {
+            assert_eq!(number(value), text);
+        }
+    }
 }

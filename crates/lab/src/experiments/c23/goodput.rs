@@ -3,7 +3,7 @@
 
 use pteros_testbed::Failure;
 
-use super::CPU;
+use super::{CPU, by_way_and_size};
 use crate::exhibit::{self, Exhibit};
 use crate::experiment::{
     Better, Cell, Experiment, Extent, Measured, Metric, Paper, Published, Scope, Statistic,
@@ -107,19 +107,7 @@ fn flow(way: &str, size: u64, extent: Extent) -> Flow {
 }
 
 fn cells(scope: &Scope) -> Vec<Cell> {
-    let mut cells = Vec::new();
-    for (way, contestants) in WAYS {
-        for size in sizes(scope.extent) {
-            for contestant in scope.among(contestants) {
-                cells.push(Cell {
-                    case: vec![("way", way.to_owned()), ("size", size.to_string())],
-                    contestant,
-                    seconds: flow(way, *size, scope.extent).seconds(),
-                });
-            }
-        }
-    }
-    cells
+    by_way_and_size(scope, &WAYS, sizes(scope.extent), flow)
 }
 
 fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {

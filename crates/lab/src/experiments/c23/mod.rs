@@ -18,7 +18,8 @@ use std::time::Duration;
 use pteros_testbed::Failure;
 use serde_json::Value;
 
-use crate::experiment::{Better, Metric, Statistic};
+use crate::experiment::{Better, Cell, Extent, Metric, Scope, Statistic};
+use crate::flow::Flow;
 use crate::lab::Lab;
 use crate::topology::{self, Division, ProcessResult, RunOptions};
 
@@ -37,6 +38,28 @@ pub(crate) const MEMORY: Metric = Metric {
     better: Better::Lower,
     statistic: Statistic::Mean,
 };
+
+/// A cell for each way, size and contestant that knows the way.
+fn by_way_and_size(
+    scope: &Scope,
+    ways: &[(&str, &[&'static str])],
+    sizes: &[u64],
+    flow: impl Fn(&str, u64, Extent) -> Flow,
+) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for (way, contestants) in ways {
+        for size in sizes {
+            for contestant in scope.among(contestants) {
+                cells.push(Cell {
+                    case: vec![("way", (*way).to_owned()), ("size", size.to_string())],
+                    contestant,
+                    seconds: flow(way, *size, scope.extent).seconds(),
+                });
+            }
+        }
+    }
+    cells
+}
 
 /// How a graph is run.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use pteros_testbed::Failure;
 use serde_json::json;
 
-use super::{CPU, Placing, cpu_and_memory, heard, run_graph};
+use super::{CPU, Placing, by_way_and_size, cpu_and_memory, heard, run_graph};
 use crate::exhibit::{self, Exhibit};
 use crate::experiment::{Cell, Experiment, Extent, LATENCY, Measured, Paper, Published, Scope};
 use crate::flow::{self, Flow};
@@ -78,19 +78,7 @@ fn flow(way: &str, size: u64, extent: Extent) -> Flow {
 }
 
 fn cells(scope: &Scope) -> Vec<Cell> {
-    let mut cells = Vec::new();
-    for (way, contestants) in WAYS {
-        for size in sizes(scope.extent) {
-            for contestant in scope.among(contestants) {
-                cells.push(Cell {
-                    case: vec![("way", way.to_owned()), ("size", size.to_string())],
-                    contestant,
-                    seconds: flow(way, *size, scope.extent).seconds(),
-                });
-            }
-        }
-    }
-    cells
+    by_way_and_size(scope, &WAYS, sizes(scope.extent), flow)
 }
 
 fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
