@@ -12,7 +12,7 @@ mod support;
 mod folder;
 
 use folder::{Folder, processes_with};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::time::Duration;
 use support::{Running, start};
 
@@ -117,6 +117,76 @@ fn ctrl_c_ends_everything_also_grandchildren_that_have_left_the_group() {
     // SIGINT, SIGTERM and SIGKILL by the attributes; 4 s for what was left behind.
     assert!(began.elapsed() < Duration::from_secs(20));
     assert_eq!(answer.code, Some(0), "{}\n{}", answer.out, answer.err);
+}
+
+#[test]
+fn a_grandchild_that_writes_after_its_parents_end_is_heard_and_lives() {
+    let folder = Folder::new("outlived");
+    // Each line of the pipe `go` is one that the grandchild writes.
+    folder.write(
+        "a.launch.xml",
+        r#"<launch>
+          <executable name="parent" shell="true" output="both"
+            cmd="(while read word; do echo heard $word; echo wrote $word &gt;&amp;2; done &lt; go) &amp; echo done"/>
+          <executable cmd="sleep 1000"/>
+        </launch>"#,
+    );
+    folder.pipe_called("go");
+    let mut launch = start(folder.command("a.launch.xml"));
+    let mut go = folder.write_pipe("go");
+    line_with(&mut launch, &["[parent-1]: process has finished cleanly"]);
+    for word in ["one", "two", "three"] {
+        go.write_all(format!("{word}\n").as_bytes()).unwrap();
+        line_with(&mut launch, &["[parent-1]", word]);
+        line_with(&mut launch, &["[parent-1]", word]);
+    }
+    launch.signal("INT");
+    let answer = launch.wait();
+    assert_eq!(answer.code, Some(0), "{}", answer.out);
+    let log = folder.read("log/latest/launch.log");
+    assert!(log.contains("[parent-1] wrote three"), "{log}");
+}
+
+#[test]
+fn output_is_a_terminal_where_the_launch_file_or_an_argument_says_so() {
+    let folder = Folder::new("terminal");
+    let tell = "test -t 1 &amp;&amp; echo out is a terminal; test -t 2 &amp;&amp; echo err is a terminal &gt;&amp;2; test -t 0 || echo in is none; seq 20000";
+    folder.write(
+        "a.launch.xml",
+        &format!(
+            r#"<launch>
+              <executable name="told" shell="true" output="screen" emulate_tty="true" cmd="{tell}"/>
+              <executable name="plain" shell="true" output="screen" cmd="{tell}"/>
+              <executable name="never" shell="true" output="screen" emulate_tty="false" cmd="{tell}"/>
+            </launch>"#
+        ),
+    );
+    let expect = |out: &str, name: &str, is_terminal: bool| {
+        for stream in ["out", "err"] {
+            let line = format!("[{name}] {stream} is a terminal\n");
+            assert_eq!(out.contains(&line), is_terminal, "{line}{out}");
+        }
+        assert!(out.contains(&format!("[{name}] in is none\n")), "{name}");
+        assert!(out.contains(&format!("[{name}] 20000\n")), "{name}");
+        let own = format!("[{name}] ");
+        let count = out.lines().filter(|line| line.starts_with(&own)).count();
+        assert_eq!(count, if is_terminal { 20_003 } else { 20_001 }, "{name}");
+    };
+    let out = folder.launch("a.launch.xml").ok();
+    expect(&out, "told-1", true);
+    expect(&out, "plain-2", false);
+    expect(&out, "never-3", false);
+    let out = folder.launch("a.launch.xml emulate_tty:=true").ok();
+    expect(&out, "plain-2", true);
+    expect(&out, "never-3", false);
+    let error = folder.launch("a.launch.xml emulate_tty:=maybe").failed(1);
+    assert!(
+        error.contains("emulate_tty: \"maybe\" is no truth value"),
+        "{error}"
+    );
+    let plan = folder.launch("a.launch.xml --dry-run --json").json();
+    assert_eq!(plan["steps"][0]["emulate_tty"], true);
+    assert_eq!(plan["steps"][1]["emulate_tty"], false);
 }
 
 #[test]

@@ -97,6 +97,8 @@ pub struct Process {
     pub folder: Option<PathBuf>,
     /// Where its output goes.
     pub output: Output,
+    /// Whether it writes to terminals instead of pipes.
+    pub emulate_tty: bool,
     /// Whether it is started again when it ends by itself.
     pub respawn: Option<Respawn>,
     /// How long it has between SIGINT and SIGTERM.

@@ -56,8 +56,19 @@ impl Folder {
     /// A pipe `alive`, that lasts as long as anyone has it open for writing: a shell
     /// opens it by `exec 3>alive`, and its children inherit that.
     pub fn pipe(&self) {
-        let status = Command::new("mkfifo").arg(self.0.join("alive")).status();
+        self.pipe_called("alive");
+    }
+
+    /// A pipe of that name.
+    pub fn pipe_called(&self, name: &str) {
+        let status = Command::new("mkfifo").arg(self.0.join(name)).status();
         assert!(status.unwrap().success());
+    }
+
+    /// Waits until somebody reads a pipe.
+    pub fn write_pipe(&self, name: &str) -> File {
+        let options = File::options().write(true).open(self.0.join(name));
+        options.unwrap()
     }
 
     /// Waits until somebody has opened the pipe; then `read_to_end` waits

@@ -8,7 +8,7 @@ use crate::document::Element;
 use crate::fault::Fault;
 use crate::plan::{Destinations, NodeFacts, Output, Process, Respawn, Shutdown, Step};
 use crate::substitution::Template;
-use crate::substitution::evaluate::find_program;
+use crate::substitution::evaluate::{find_program, truth};
 
 /// How long SIGINT and SIGTERM are given, as in ROS 2.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -108,18 +108,13 @@ impl Builder {
                 format!("cwd: there is no folder {}", folder.display()),
             ));
         }
-        if self.truth(element, "emulate_tty")? == Some(true) {
-            self.around.remarks.push(format!(
-                "{}: emulate_tty has no effect here: output comes through a pipe; programs that hold it back need their own switch (PYTHONUNBUFFERED=1, stdbuf -oL)",
-                element.place
-            ));
-        }
         Ok(Process {
             name: format!("{}-{}", file_name(&name), self.processes),
             words: before,
             environment,
             folder,
             output: self.output(element)?,
+            emulate_tty: self.emulates_tty(element)?,
             respawn: self.respawn(element)?,
             sigterm_timeout: self.patience(element, "sigterm_timeout")?,
             sigkill_timeout: self.patience(element, "sigkill_timeout")?,
@@ -169,6 +164,18 @@ impl Builder {
         }
         let output = self.parsed(element, "output", output)?;
         Ok(output.unwrap_or(LOG))
+    }
+
+    /// The attribute, else the argument of that name, else no.
+    fn emulates_tty(&mut self, element: &Element) -> Result<bool, Fault> {
+        if let Some(wanted) = self.truth(element, "emulate_tty")? {
+            return Ok(wanted);
+        }
+        let argument = self.scope.configurations.get("emulate_tty");
+        argument.map_or(Ok(false), |text| {
+            truth(text)
+                .map_err(|message| Fault::at(&element.place, format!("emulate_tty: {message}")))
+        })
     }
 
     fn respawn(&mut self, element: &Element) -> Result<Option<Respawn>, Fault> {

@@ -28,6 +28,7 @@ fn process(name: &str) -> Process {
             stderr: to,
         },
         respawn: None,
+        emulate_tty: false,
         sigterm_timeout: seconds(5),
         sigkill_timeout: seconds(5),
         on_exit: Vec::new(),

@@ -122,6 +122,7 @@ fn process(process: &Process, environment: &BTreeMap<String, String>) -> Value {
         "environment": changed,
         "cwd": process.folder.as_ref().map(|folder| folder.display().to_string()),
         "output": { "stdout": destinations(process.output.stdout), "stderr": destinations(process.output.stderr) },
+        "emulate_tty": process.emulate_tty,
         "respawn": respawn,
         "sigterm_timeout_s": process.sigterm_timeout.as_secs_f64(),
         "sigkill_timeout_s": process.sigkill_timeout.as_secs_f64(),

@@ -1,11 +1,13 @@
-//! One process that has been started, with its pipes and its descriptor.
+//! One process that has been started, with its output and its descriptor.
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{ChildStderr, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 
 use super::remnants::{MARK_VARIABLE, signal_of};
 use crate::conductor::{Exit, Stop};
@@ -25,8 +27,8 @@ pub struct Child {
     child: std::process::Child,
     pid: Pid,
     descriptor: OwnedFd,
-    out: Option<ChildStdout>,
-    err: Option<ChildStderr>,
+    /// Standard output and standard error, until nobody has them open any more.
+    streams: [Option<File>; 2],
 }
 
 impl Child {
@@ -45,25 +47,38 @@ impl Child {
             .envs(&process.environment)
             .env(MARK_VARIABLE, marks)
             .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
             .process_group(0);
         if let Some(folder) = &process.folder {
             command.current_dir(folder);
         }
-        let mut child = command.spawn()?;
-        let pid = Pid::from_child(&child);
-        let (out, err) = (child.stdout.take(), child.stderr.take());
-        let streams = [out.as_ref().map(AsFd::as_fd), err.as_ref().map(AsFd::as_fd)];
-        for stream in streams.into_iter().flatten() {
+        let terminals = match process.emulate_tty {
+            true => Some([terminal()?, terminal()?]),
+            false => None,
+        };
+        let (child, streams) = match terminals {
+            Some([(out, out_end), (err, err_end)]) => {
+                let child = command.stdout(out_end).stderr(err_end).spawn()?;
+                (child, [out, err])
+            }
+            None => {
+                let (out, out_end) = io::pipe()?;
+                let (err, err_end) = io::pipe()?;
+                let child = command.stdout(out_end).stderr(err_end).spawn()?;
+                (child, [OwnedFd::from(out), err.into()])
+            }
+        };
+        // The command has the far ends, and nobody is to have them but the child.
+        drop(command);
+        let streams = streams.map(File::from);
+        for stream in &streams {
             rustix::io::ioctl_fionbio(stream, true)?;
         }
+        let pid = Pid::from_child(&child);
         Ok(Self {
             descriptor: pidfd_open(pid, PidfdFlags::empty())?,
             child,
             pid,
-            out,
-            err,
+            streams: streams.map(Some),
         })
     }
 
@@ -79,29 +94,26 @@ impl Child {
 
     /// A stream, until it has been closed.
     pub fn stream(&self, stream: Stream) -> Option<BorrowedFd<'_>> {
-        match stream {
-            Stream::Out => self.out.as_ref().map(AsFd::as_fd),
-            Stream::Err => self.err.as_ref().map(AsFd::as_fd),
-        }
+        self.streams[stream as usize].as_ref().map(AsFd::as_fd)
+    }
+
+    /// Whether nobody can write to its streams any more.
+    pub fn is_silent(&self) -> bool {
+        self.streams.iter().all(Option::is_none)
     }
 
     /// Reads what is there, never waits: `None` when the stream is over.
     pub fn read(&mut self, stream: Stream, buffer: &mut [u8]) -> Option<usize> {
-        let read = match stream {
-            Stream::Out => self.out.as_mut()?.read(buffer),
-            Stream::Err => self.err.as_mut()?.read(buffer),
-        };
-        match read {
+        let open = &mut self.streams[stream as usize];
+        match open.as_mut()?.read(buffer) {
             Ok(0) => {}
             Ok(count) => return Some(count),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Some(0),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Some(0),
+            // A terminal that nobody has open any more says EIO.
             Err(_) => {}
         }
-        match stream {
-            Stream::Out => self.out = None,
-            Stream::Err => self.err = None,
-        }
+        *open = None;
         None
     }
 
@@ -123,4 +135,23 @@ impl Child {
             let _ = rustix::process::kill_process(self.pid, signal);
         }
     }
+}
+
+/// A terminal: what is read here, and the child's end. It controls no process, so
+/// whoever outlives the launcher gets no SIGHUP.
+fn terminal() -> io::Result<(OwnedFd, OwnedFd)> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let open = || {
+        let near = openpt(flags)?;
+        unlockpt(&near)?;
+        let far = ioctl_tiocgptpeer(&near, flags)?;
+        Ok((near, far))
+    };
+    open().map_err(|error: rustix::io::Errno| {
+        let error = io::Error::from(error);
+        let said = format!(
+            "emulate_tty: open a terminal (/dev/ptmx): {error}; mount devpts, or leave emulate_tty out"
+        );
+        io::Error::new(error.kind(), said)
+    })
 }

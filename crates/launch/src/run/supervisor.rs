@@ -67,16 +67,27 @@ fn named(what: &'static str) -> impl Fn(io::Error) -> RunError {
 const LINE_BYTES_MAX: usize = 64 << 10;
 /// How much of one stream is read before others have their turn.
 const READ_BYTES: usize = 64 << 10;
+/// What a pipe can hold is read in so many reads (`fs.pipe-max-size`, 1 MiB): more is of
+/// somebody who still writes.
+const PIPE_READS_MAX: usize = 16;
 /// Tokens of the poll: Ctrl-C; then four for each start of a process.
 const SIGNAL: u64 = 0;
 /// The launch's own node.
 const ROS: u64 = 1;
 const PER_CHILD: u64 = 4;
 
-/// A process, and the beginnings of lines that it has written.
+/// Processes that have ended, whose output others still have open: so many are
+/// listened to. Beyond it the one that ended first is let go, which is said.
+const OUTLIVED_MAX: usize = 64;
+
+/// A process that runs, or one that has ended and left others that may write to its
+/// output: they would get SIGPIPE if nobody read that any more.
 struct Running {
+    task: usize,
     child: Child,
+    /// The beginnings of lines.
     lines: [Vec<u8>; 2],
+    has_ended: bool,
 }
 
 /// Runs a plan.
@@ -85,7 +96,9 @@ pub struct Supervisor {
     options: RunOptions,
     files: Files,
     poller: Poller,
-    running: BTreeMap<usize, Running>,
+    /// By the number of their start.
+    running: BTreeMap<u64, Running>,
+    starts: u64,
     began: Instant,
     mark: String,
     marks: String,
@@ -125,6 +138,7 @@ impl Supervisor {
             files,
             poller,
             running: BTreeMap::new(),
+            starts: 0,
             began: Instant::now(),
             mark,
             marks,
@@ -206,7 +220,9 @@ impl Supervisor {
             match command {
                 Command::Start { task } => self.start(task),
                 Command::Signal { task, stop } => {
-                    if let Some(running) = self.running.get(&task) {
+                    let mut running = self.running.values();
+                    let found = running.find(|one| one.task == task && !one.has_ended);
+                    if let Some(running) = found {
                         running.child.signal(stop);
                     }
                 }
@@ -215,7 +231,10 @@ impl Supervisor {
                     self.left = remnants::signal(&self.mark, stop);
                     self.conductor.handle_swept(self.left);
                 }
-                Command::End => self.is_over = true,
+                Command::End => {
+                    self.hear_the_last();
+                    self.is_over = true;
+                }
                 Command::Load { load } => self.load(load),
                 Command::ForgetLoad { load } => {
                     if let Some(ros) = &mut self.ros {
@@ -325,8 +344,10 @@ impl Supervisor {
             })
         });
         let started = written.and_then(|()| Child::start(process, &self.marks));
+        self.starts += 1;
+        let number = self.starts;
         let started = started.and_then(|child| {
-            self.watch(task, &child)?;
+            self.watch(number, &child)?;
             Ok(child)
         });
         let now = self.now();
@@ -336,8 +357,13 @@ impl Supervisor {
         match started {
             Ok(child) => {
                 self.conductor.handle_started(now, task, child.pid());
-                let lines = [Vec::new(), Vec::new()];
-                self.running.insert(task, Running { child, lines });
+                let running = Running {
+                    task,
+                    child,
+                    lines: [Vec::new(), Vec::new()],
+                    has_ended: false,
+                };
+                self.running.insert(number, running);
                 if is_managed {
                     self.supervise();
                 }
@@ -350,8 +376,8 @@ impl Supervisor {
     }
 
     /// Has the poll tell of its end and its output.
-    fn watch(&self, task: usize, child: &Child) -> io::Result<()> {
-        let token = (task as u64 + 1) * PER_CHILD;
+    fn watch(&self, number: u64, child: &Child) -> io::Result<()> {
+        let token = number * PER_CHILD;
         self.poller.add(child.descriptor(), token)?;
         for (stream, offset) in [(Stream::Out, 1), (Stream::Err, 2)] {
             if let Some(descriptor) = child.stream(stream) {
@@ -373,19 +399,24 @@ impl Supervisor {
             self.take_news();
             return Ok(());
         }
-        let task = usize::try_from(token / PER_CHILD - 1).unwrap_or(usize::MAX);
+        let number = token / PER_CHILD;
         match token % PER_CHILD {
-            1 => drop(self.read(task, Stream::Out)),
-            2 => drop(self.read(task, Stream::Err)),
-            _ => self.ended(task),
+            1 => drop(self.read(number, Stream::Out)),
+            2 => drop(self.read(number, Stream::Err)),
+            _ => self.ended(number)?,
+        }
+        let running = self.running.get(&number);
+        if running.is_some_and(|one| one.has_ended && one.child.is_silent()) {
+            self.running.remove(&number);
         }
         Ok(())
     }
 
     /// Reads once; what is left is reported again.
-    fn read(&mut self, task: usize, stream: Stream) -> Option<usize> {
+    fn read(&mut self, number: u64, stream: Stream) -> Option<usize> {
         let mut buffer = vec![0; READ_BYTES];
-        let running = self.running.get_mut(&task)?;
+        let running = self.running.get_mut(&number)?;
+        let task = running.task;
         let read = running.child.read(stream, &mut buffer);
         let count = read.unwrap_or(0);
         let pending = &mut running.lines[stream as usize];
@@ -401,7 +432,7 @@ impl Supervisor {
             start += length;
         }
         pending.drain(..start);
-        if let Some(running) = self.running.get_mut(&task) {
+        if let Some(running) = self.running.get_mut(&number) {
             running.lines[stream as usize] = pending;
         }
         read
@@ -426,29 +457,67 @@ impl Supervisor {
         }
     }
 
-    fn ended(&mut self, task: usize) {
-        let exit = self
-            .running
-            .get_mut(&task)
-            .and_then(|one| one.child.ended());
-        let Some(exit) = exit else {
-            return;
+    fn ended(&mut self, number: u64) -> Result<(), RunError> {
+        let Some(running) = self.running.get_mut(&number) else {
+            return Ok(());
         };
-        // What it wrote before its end. A grandchild may hold the pipe open: then
-        // what is there now is all that is waited for.
-        for stream in [Stream::Out, Stream::Err] {
-            while self.read(task, stream).is_some_and(|count| count > 0) {}
-            self.rest(task, stream);
-        }
-        self.running.remove(&task);
+        let task = running.task;
+        let Some(exit) = running.child.ended() else {
+            return Ok(());
+        };
+        running.has_ended = true;
+        let removed = self.poller.remove(running.child.descriptor());
+        removed.map_err(named("wait for processes"))?;
+        self.hear_now(number);
         self.conductor.handle_exited(self.now(), task, exit);
+        self.let_go();
+        Ok(())
+    }
+
+    /// What a process that has ended wrote before. Others may have its output open and
+    /// write later: that is read when it comes.
+    fn hear_now(&mut self, number: u64) {
+        for stream in [Stream::Out, Stream::Err] {
+            for _ in 0..PIPE_READS_MAX {
+                if self.read(number, stream).unwrap_or(0) == 0 {
+                    break;
+                }
+            }
+            self.rest(number, stream);
+        }
+    }
+
+    /// No more than [`OUTLIVED_MAX`] that have ended are listened to.
+    fn let_go(&mut self) {
+        let ended = self.running.iter();
+        let ended = ended.filter(|(_, one)| one.has_ended && !one.child.is_silent());
+        let ended: Vec<(u64, usize)> = ended.map(|(number, one)| (*number, one.task)).collect();
+        let many = ended.len().saturating_sub(OUTLIVED_MAX);
+        for (number, task) in ended.into_iter().take(many) {
+            self.running.remove(&number);
+            let text = format!(
+                "its output is no longer read, though what it has left behind has it open: {OUTLIVED_MAX} processes that ended later are listened to as well"
+            );
+            self.say(Level::Warning, Some(task), &text);
+        }
+    }
+
+    /// All have gone: what they have written until then.
+    fn hear_the_last(&mut self) {
+        let numbers: Vec<u64> = self.running.keys().copied().collect();
+        for number in numbers {
+            self.hear_now(number);
+        }
     }
 
     /// The beginning of a line that will have no end.
-    fn rest(&mut self, task: usize, stream: Stream) {
-        let running = self.running.get_mut(&task);
-        let rest = running.map(|one| std::mem::take(&mut one.lines[stream as usize]));
-        if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
+    fn rest(&mut self, number: u64, stream: Stream) {
+        let Some(running) = self.running.get_mut(&number) else {
+            return;
+        };
+        let task = running.task;
+        let rest = std::mem::take(&mut running.lines[stream as usize]);
+        if !rest.is_empty() {
             self.line(task, stream, &rest);
         }
     }
