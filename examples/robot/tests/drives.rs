@@ -5,7 +5,7 @@
     reason = "a client waits in a thread while another spins"
 )]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,6 @@ use pteros::interfaces::geometry_msgs::msg::PoseStamped;
 use pteros::prelude::*;
 use pteros::tf::Isometry;
 use pteros::{ActionClient, ActionError, GoalStatus};
-use pteros_launch::{Packages, Plan, Request};
 use robot::nav2_msgs::action::{NavigateToPose, NavigateToPose_Goal, NavigateToPose_Result};
 use robot::{Base, Controller, Laser, MapServer, Planner};
 
@@ -256,62 +255,154 @@ fn loaded_by_a_container_with_a_thread_each_it_drives_to_the_goal() {
     operator.is_there(DOOR);
 }
 
-/// What the launch file starts for these arguments, started.
-fn launched(domain: u32, arguments: &[(&str, &str)]) -> Vec<Running> {
-    let mut environment: std::collections::BTreeMap<String, String> = std::env::vars().collect();
-    let more = [
-        ("ROS_DOMAIN_ID", domain.to_string()),
-        ("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST".into()),
-        ("PTEROS_COMPONENT_PATH", libraries().display().to_string()),
-    ];
-    environment.extend(more.map(|(name, value)| (name.into(), value)));
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let components = pteros_component::Index::from_environment();
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let request = Request {
-        file: folder.join("launch/robot.launch.xml"),
-        arguments: arguments
-            .iter()
-            .map(|(name, value)| ((*name).into(), (*value).into()))
-            .collect(),
-        environment,
-        packages: Packages::new(&components, target).with_workspace_of(&folder),
-        components,
-        log_folder: libraries().join("robot_launch_log"),
-        host: "here".into(),
-        process: std::process::id(),
-    };
-    let plan = Plan::read(&request).unwrap_or_else(|faults| panic!("{faults}"));
-    let start = |process: &pteros_launch::plan::Process| {
-        for (path, text) in &process.files {
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        let mut command = Command::new(&process.words[0]);
-        command
-            .args(&process.words[1..])
-            .env_clear()
-            .envs(&process.environment);
-        Running(command.spawn().unwrap())
-    };
-    plan.processes().into_iter().map(start).collect()
-}
-
 #[test]
 fn launched_it_is_seven_processes_or_one_or_a_container_and_drives_to_the_goal() {
     let placements = [("processes", 7), ("composed", 2), ("isolated", 3)];
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/launch/robot.launch.xml");
     for (test, (placement, count)) in (3..).zip(placements) {
-        let arguments = [
-            ("placement", placement),
-            ("use_sim_time", "true"),
-            ("speed", "4.0"),
-        ];
         let domain = domain(test);
-        let processes = launched(domain, &arguments);
-        assert_eq!(processes.len(), count, "{placement}");
+        let place = format!("placement:={placement}");
+        let words = [file, &place, "use_sim_time:=true", "speed:=4.0"];
+        let launch = Launch::start(domain, &words);
         let operator = Operator::new(&local(domain, false));
         let (status, told) = operator.drive(DOOR);
         assert_eq!(status, GoalStatus::Succeeded, "{placement}: {told:?}");
         operator.is_there(DOOR);
+        let said = launch.interrupt();
+        let started = said.matches("process started with pid").count();
+        assert_eq!(started, count, "{placement}:\n{said}");
+    }
+}
+
+/// Real processes that `pteros launch` starts, brings up and times by the clock of one
+/// of them, which goes a hundred times as fast when all else has been seen.
+#[test]
+fn managed_nodes_come_up_in_order_and_a_timer_goes_by_the_clock_of_a_launched_process() {
+    let domain = domain(6);
+    let name = format!("pteros-robot-{}.launch.xml", std::process::id());
+    let file = std::env::temp_dir().join(name);
+    let text = r#"<launch>
+      <node pkg="robot" exec="robot" args="sim_clock"><param name="speed" value="1.0"/></node>
+      <group>
+        <set_use_sim_time value="true"/>
+        <node pkg="robot" exec="robot" args="base"/>
+        <node pkg="robot" exec="robot" args="map_server"/>
+        <lifecycle_node pkg="robot" exec="robot" args="controller" name="controller"
+          autostart="true" depends_on="planner"/>
+        <lifecycle_node pkg="robot" exec="robot" args="planner" name="planner" autostart="true"/>
+        <ros_timer period="200"><shutdown reason="time is over"/></ros_timer>
+      </group>
+    </launch>"#;
+    std::fs::write(&file, text).unwrap();
+    let mut launch = Launch::start(domain, &[file.to_str().unwrap()]);
+    let said = launch.wait_for("/controller is active");
+    let (planner, controller) = said.split_at(said.find("/planner is active").unwrap());
+    assert!(!planner.contains("/controller is active"), "{said}");
+    assert!(controller.contains("/controller is active"), "{said}");
+    // Goals are taken: the controller is what says so.
+    let operator = Operator::new(&local(domain, false));
+    let sent = operator.client.send_goal(goal(DOOR), PATIENCE).unwrap();
+    sent.cancel(PATIENCE).unwrap();
+    assert!(!launch.said().contains("time is over"), "200 s are longer");
+    let mut status = launch.command(&["param", "set", "/sim_clock", "speed", "100.0"]);
+    assert!(status.status().unwrap().success());
+    let said = launch.end();
+    let _ = std::fs::remove_file(&file);
+    assert!(said.contains("shutdown: time is over"), "{said}");
+}
+
+/// The command, in a domain, with log files in that folder.
+fn pteros(domain: u32, folder: &Path) -> Command {
+    let program = libraries().with_file_name("pteros");
+    assert!(
+        program.is_file(),
+        "{} is not there; build it: cargo build -p pteros-cli",
+        program.display()
+    );
+    let mut command = Command::new(program);
+    command
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .env("ROS_DOMAIN_ID", domain.to_string())
+        .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+        .env("ROS_LOG_DIR", folder.join("log"))
+        .env("PTEROS_COMPONENT_PATH", libraries())
+        .env_remove("AMENT_PREFIX_PATH");
+    command
+}
+
+/// `pteros launch`; what it has started ends with it.
+struct Launch {
+    child: Child,
+    folder: PathBuf,
+    domain: u32,
+}
+
+impl Launch {
+    fn start(domain: u32, words: &[&str]) -> Self {
+        let name = format!("pteros-robot-{domain}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        let said = std::fs::File::create(folder.join("said")).unwrap();
+        let mut command = pteros(domain, &folder);
+        let child = command.arg("launch").args(words).stdout(said).spawn();
+        Self {
+            child: child.unwrap(),
+            folder,
+            domain,
+        }
+    }
+
+    /// `pteros WORDS` in its domain.
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = pteros(self.domain, &self.folder);
+        command.args(words);
+        command
+    }
+
+    fn said(&self) -> String {
+        std::fs::read_to_string(self.folder.join("said")).unwrap()
+    }
+
+    /// Waits until it has said these words; all that it has said.
+    fn wait_for(&mut self, words: &str) -> String {
+        let until = std::time::Instant::now() + PATIENCE;
+        loop {
+            let said = self.said();
+            if said.contains(words) {
+                return said;
+            }
+            let has_ended = self.child.try_wait().unwrap();
+            assert!(
+                has_ended.is_none(),
+                "{has_ended:?} before {words:?}:\n{said}"
+            );
+            assert!(std::time::Instant::now() < until, "no {words:?}:\n{said}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Ctrl-C, then as [`end`](Self::end).
+    fn interrupt(self) -> String {
+        let mut command = Command::new("kill");
+        let status = command.args(["-INT".into(), self.child.id().to_string()]);
+        assert!(status.status().unwrap().success());
+        self.end()
+    }
+
+    /// All that it has said when it has ended, which it has to do cleanly.
+    fn end(mut self) -> String {
+        let status = self.child.wait().unwrap();
+        let said = self.said();
+        assert!(status.success(), "{status}:\n{said}");
+        said
+    }
+}
+
+impl Drop for Launch {
+    fn drop(&mut self) {
+        // A guard ends what it has started.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
