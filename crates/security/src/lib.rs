@@ -1,8 +1,8 @@
 //! Security for robots as DDS Security 1.1 defines it and SROS 2 deploys it:
 //! who somebody is ([`identity`]), what they may do ([`governance`],
 //! [`permissions`]), the files that say so ([`enclave`], [`smime`], [`keystore`]),
-//! how participants prove it to each other ([`auth`]) and what protects their
-//! messages ([`crypto`]).
+//! how participants prove it to each other ([`auth`]), what protects their
+//! messages ([`crypto`]) and who of them gets which message ([`shield`]).
 //!
 //! Nothing here opens a socket, reads a clock or starts a thread: files are
 //! read when asked, `now` is an argument. Cryptography is AWS-LC's, formats are
@@ -39,5 +39,6 @@ mod pem;
 pub mod permissions;
 pub mod policy;
 pub mod settings;
+pub mod shield;
 pub mod smime;
 pub mod subject;

@@ -153,6 +153,15 @@ impl KeyMaterial {
         })
     }
 
+    /// Whether both are of the same sender for the same purpose, for whichever
+    /// receiver.
+    pub fn is_same_sender(&self, other: &Self) -> bool {
+        self.kind == other.kind
+            && self.sender_key_id == other.sender_key_id
+            && self.salt == other.salt
+            && self.sender_key == other.sender_key
+    }
+
     /// The same sender's keys with another receiver's key of its own.
     pub fn for_another_receiver(&self) -> Result<Self, RandomnessFailed> {
         Ok(Self {

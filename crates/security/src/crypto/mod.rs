@@ -24,7 +24,7 @@ pub use framing::{Frame, FrameError};
 pub use keys::{KeyMaterial, KeyMaterialError, TransformKind, key_exchange_material};
 pub use opener::{OpenError, Opened, Opener};
 pub use replay::ReplayWindow;
-pub use sealer::{Layer, SealError, Sealer};
+pub use sealer::{Begun, Layer, SealError, Sealer};
 
 /// Identifies a key among those of one sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -31,6 +31,9 @@ pub enum OpenError {
     /// Made by somebody with the common key, but perhaps not the sender.
     #[error("it has no code for this receiver, or a wrong one")]
     Origin,
+    /// The buffer is too small for it.
+    #[error("it is longer than the buffer that is to take it")]
+    Room,
 }
 
 /// What was opened.
@@ -80,6 +83,29 @@ impl Opener {
         frame: &Frame<'a>,
         buffer: &'a mut Vec<u8>,
     ) -> Result<Opened<'a>, OpenError> {
+        if frame.kind.encrypts() {
+            buffer.clear();
+            buffer.resize(frame.content.len(), 0);
+        }
+        match self.open_into(frame, buffer) {
+            Ok(None) => Ok(Opened::Plain(frame.content)),
+            Ok(Some(_)) => Ok(Opened::Decrypted(buffer)),
+            Err(error) => {
+                // Nothing that was not authentic is left to be seen.
+                buffer.clear();
+                Err(error)
+            }
+        }
+    }
+
+    /// Opens a frame. What was encrypted is written to the beginning of
+    /// `buffer`, whose former content is lost there also after an error; how
+    /// many bytes that are. What was only signed stays where it is: nothing.
+    pub fn open_into(
+        &mut self,
+        frame: &Frame<'_>,
+        buffer: &mut [u8],
+    ) -> Result<Option<usize>, OpenError> {
         let kind = self.material.kind;
         if frame.key != self.material.sender_key_id || !same_key(frame.kind, kind) {
             return Err(OpenError::Key);
@@ -101,21 +127,18 @@ impl Opener {
         if !frame.kind.encrypts() {
             let good = session.common.verifies(nonce, frame.content, &frame.mac);
             return match good {
-                true => Ok(Opened::Plain(frame.content)),
+                true => Ok(None),
                 false => Err(OpenError::Mac),
             };
         }
-        buffer.clear();
-        buffer.resize(frame.content.len(), 0);
-        let opened = session
-            .common
-            .open(nonce, frame.content, &frame.mac, buffer);
+        let length = frame.content.len();
+        let plain = buffer.get_mut(..length).ok_or(OpenError::Room)?;
+        let opened = session.common.open(nonce, frame.content, &frame.mac, plain);
         if opened.is_none() {
-            // Nothing that was not authentic is left to be seen.
-            buffer.clear();
+            plain.fill(0);
             return Err(OpenError::Mac);
         }
-        Ok(Opened::Decrypted(buffer))
+        Ok(Some(length))
     }
 
     /// The keys of a session: remembered, or derived in place of those that

@@ -2,6 +2,8 @@
 //! it or the key wears out. Appends to a buffer of the caller's; once its
 //! capacity is there and the session's key is known nothing is allocated.
 
+use std::sync::Arc;
+
 use super::framing::{
     RECEIVER_BYTES, RECEIVERS, SEC_BODY, SEC_POSTFIX, SEC_PREFIX, SRTPS_POSTFIX, SRTPS_PREFIX,
     nonce,
@@ -42,7 +44,7 @@ pub enum SealError {
 pub struct Sealer {
     material: KeyMaterial,
     session: SessionId,
-    key: SessionKey,
+    key: Arc<SessionKey>,
     vector: u64,
     blocks: u64,
 }
@@ -60,7 +62,7 @@ impl Sealer {
         let mut session = [0; 4];
         aws_lc_rs::rand::fill(&mut session).map_err(|_| RandomnessFailed)?;
         let session = SessionId(session);
-        let key = material.session_key(session);
+        let key = Arc::new(material.session_key(session));
         Ok(Self {
             material,
             session,
@@ -97,28 +99,26 @@ impl Sealer {
         out: &mut Vec<u8>,
     ) -> Result<(), SealError> {
         let start = out.len();
-        let sealed = self.seal_into(layer, plain, receivers, out);
+        let begun = self.begin(layer, plain.len(), out)?;
+        out.extend_from_slice(plain);
+        let sealed = begun.end(receivers, out);
         if sealed.is_err() {
             out.truncate(start);
         }
         sealed
     }
 
-    fn seal_into(
+    /// Appends what stands before something of at most `bytes_max` bytes that is
+    /// to be protected where it lies: append it, then [`Begun::end`].
+    pub fn begin(
         &mut self,
         layer: Layer,
-        plain: &[u8],
-        receivers: &[&KeyMaterial],
+        bytes_max: usize,
         out: &mut Vec<u8>,
-    ) -> Result<(), SealError> {
-        if receivers.len() > RECEIVERS {
-            return Err(SealError::TooManyReceivers(receivers.len()));
-        }
-        self.renew(plain.len())?;
+    ) -> Result<Begun, SealError> {
+        self.renew(bytes_max)?;
         self.vector = self.vector.saturating_add(1);
         let vector = self.vector.to_be_bytes();
-        let nonce = nonce(self.session, vector);
-        let encrypts = self.material.kind.encrypts();
         let (prefix, postfix) = match layer {
             Layer::Payload => (None, None),
             Layer::Submessage => (Some(SEC_PREFIX), Some(SEC_POSTFIX)),
@@ -131,61 +131,22 @@ impl Sealer {
         out.extend(self.material.sender_key_id.0);
         out.extend(self.session.0);
         out.extend(vector);
-        let padding = match (encrypts, prefix) {
-            (true, Some(_)) => {
-                let padding = plain.len().wrapping_neg() & 3;
-                let length = plain.len().saturating_add(4).saturating_add(padding);
-                submessage(out, SEC_BODY, length)?;
-                padding
-            }
-            _ => 0,
-        };
+        let encrypts = self.material.kind.encrypts();
         if encrypts {
-            let length = u32::try_from(plain.len()).map_err(|_| SealError::TooLong(plain.len()))?;
-            out.extend(length.to_be_bytes());
-        }
-        let at = out.len();
-        out.extend_from_slice(plain);
-        let content = out.get_mut(at..).unwrap_or_default();
-        let mac = match encrypts {
-            true => self.key.seal(nonce, content),
-            false => self.key.sign(nonce, content),
-        };
-        let mac = mac.ok_or(SealError::Cipher)?;
-        out.extend([0; 3].iter().take(padding));
-        if let Some(id) = postfix {
-            let codes = receivers.len().saturating_mul(RECEIVER_BYTES);
-            submessage(out, id, codes.saturating_add(20))?;
-        }
-        out.extend(mac);
-        self.codes(layer, receivers, nonce, &mac, out)
-    }
-
-    /// The codes of single receivers: of the common code, with their keys.
-    fn codes(
-        &self,
-        layer: Layer,
-        receivers: &[&KeyMaterial],
-        nonce: [u8; 12],
-        mac: &Mac,
-        out: &mut Vec<u8>,
-    ) -> Result<(), SealError> {
-        let receivers = match layer {
-            Layer::Payload => &[],
-            Layer::Submessage | Layer::Message => receivers,
-        };
-        let counted = receivers.iter().filter(|one| one.receiver_key_id.is_some());
-        let count = u32::try_from(counted.count()).unwrap_or_default();
-        out.extend(count.to_be_bytes());
-        for receiver in receivers {
-            let id = receiver.receiver_key_id;
-            let key = receiver.receiver_session_key(self.session);
-            if let (Some(id), Some(key)) = (id, key) {
-                out.extend(id.0);
-                out.extend(key.sign(nonce, mac).ok_or(SealError::Cipher)?);
+            if prefix.is_some() {
+                submessage(out, SEC_BODY, 0)?;
             }
+            // Its length, once that is known.
+            out.extend([0; 4]);
         }
-        Ok(())
+        Ok(Begun {
+            key: Arc::clone(&self.key),
+            session: self.session,
+            nonce: nonce(self.session, vector),
+            encrypts,
+            postfix,
+            at: out.len(),
+        })
     }
 
     /// A new session before the cipher's limits (NIST SP 800-38D §8.3).
@@ -198,9 +159,96 @@ impl Sealer {
         // The next number, so that no session comes twice.
         let session = u32::from_be_bytes(self.session.0).wrapping_add(1);
         self.session = SessionId(session.to_be_bytes());
-        self.key = self.material.session_key(self.session);
+        self.key = Arc::new(self.material.session_key(self.session));
         self.vector = 0;
         self.blocks = 0;
+        Ok(())
+    }
+}
+
+/// Something that is being protected where it lies, at the end of a buffer.
+#[must_use = "nothing is protected before the end"]
+pub struct Begun {
+    key: Arc<SessionKey>,
+    session: SessionId,
+    nonce: [u8; 12],
+    encrypts: bool,
+    /// The submessage that follows; a payload has none.
+    postfix: Option<u8>,
+    /// Where it begins.
+    at: usize,
+}
+
+impl Begun {
+    /// Protects all that was appended to `out` since, and appends what stands
+    /// after it. `receivers` are those whose codes are added; a payload has none.
+    /// After an error `out` is good for nothing behind where this was begun.
+    pub fn end(self, receivers: &[&KeyMaterial], out: &mut Vec<u8>) -> Result<(), SealError> {
+        if receivers.len() > RECEIVERS {
+            return Err(SealError::TooManyReceivers(receivers.len()));
+        }
+        let content = out.get_mut(self.at..).unwrap_or_default();
+        let length = content.len();
+        let mac = match self.encrypts {
+            true => self.key.seal(self.nonce, content),
+            false => self.key.sign(self.nonce, content),
+        };
+        let mac = mac.ok_or(SealError::Cipher)?;
+        if self.encrypts {
+            self.fill_in_lengths(length, out)?;
+        }
+        let receivers = match self.postfix {
+            None => &[],
+            Some(id) => {
+                let codes = receivers.len().saturating_mul(RECEIVER_BYTES);
+                submessage(out, id, codes.saturating_add(20))?;
+                receivers
+            }
+        };
+        out.extend(mac);
+        self.codes(receivers, &mac, out)
+    }
+
+    /// Pads ciphertext within a submessage and says how long it is.
+    fn fill_in_lengths(&self, length: usize, out: &mut Vec<u8>) -> Result<(), SealError> {
+        let too_long = || SealError::TooLong(length);
+        let mut put = |before: usize, bytes: &[u8]| {
+            let from = self.at.checked_sub(before);
+            let place = from.and_then(|from| out.get_mut(from..)?.get_mut(..bytes.len()));
+            if let Some(place) = place {
+                place.copy_from_slice(bytes);
+            }
+        };
+        let content = u32::try_from(length).map_err(|_| too_long())?;
+        put(4, &content.to_be_bytes());
+        if self.postfix.is_some() {
+            let padding = length.wrapping_neg() & 3;
+            let body = length.saturating_add(4).saturating_add(padding);
+            let body = u16::try_from(body).map_err(|_| too_long())?;
+            put(6, &body.to_le_bytes());
+            out.extend([0; 3].iter().take(padding));
+        }
+        Ok(())
+    }
+
+    /// The codes of single receivers: of the common code, with their keys.
+    fn codes(
+        &self,
+        receivers: &[&KeyMaterial],
+        mac: &Mac,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SealError> {
+        let counted = receivers.iter().filter(|one| one.receiver_key_id.is_some());
+        let count = u32::try_from(counted.count()).unwrap_or_default();
+        out.extend(count.to_be_bytes());
+        for receiver in receivers {
+            let id = receiver.receiver_key_id;
+            let key = receiver.receiver_session_key(self.session);
+            if let (Some(id), Some(key)) = (id, key) {
+                out.extend(id.0);
+                out.extend(key.sign(self.nonce, mac).ok_or(SealError::Cipher)?);
+            }
+        }
         Ok(())
     }
 }

@@ -1,0 +1,266 @@
+//! What stands between a participant's protocol and its sockets: protects what
+//! goes out as the governance asks for, and hands on of what comes in only what
+//! is as protected as that and from whom it says. Bytes in, bytes out: no socket,
+//! clock or thread; shared by all threads that send.
+//!
+//! ```text
+//!  protocol                      Shield                       network
+//!  HEADER INFO_DST DATA  -- seal: DATA's payload, then DATA,
+//!                            then all of the message -->  HEADER SRTPS_PREFIX ...
+//!  HEADER INFO_DST DATA  <-- open: the other way round,
+//!                            or nothing --                HEADER SRTPS_PREFIX ...
+//! ```
+//! Keys are made here and given to whoever carries them to the peer
+//! ([`Shield::participant_keys`], [`Shield::endpoint_keys`]); the peers' are told
+//! here. What has no key is not sent, and what comes without is dropped: the
+//! reliable protocol sends it again.
+
+mod datagram;
+mod keys;
+mod open;
+mod own;
+mod peers;
+mod protection;
+mod refusals;
+mod seal;
+mod submessage;
+
+use std::collections::BTreeMap;
+
+use parking_lot::{Mutex, RwLock};
+use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
+
+use self::own::OwnEndpoint;
+use self::peers::{Exchange, Incoming, Peer, Remote};
+use self::protection::{EndpointProtection, secured_endpoints, transformation};
+use self::refusals::Refusals;
+use crate::attributes::SecurityInfo;
+use crate::crypto::{KeyMaterial, Layer, Opener, Sealer};
+use crate::governance::{DomainRule, Protection};
+use crate::key::RandomnessFailed;
+
+pub use self::keys::KeysError;
+pub use self::open::Workspace;
+pub use self::refusals::Refusal;
+pub use self::seal::Unsealed;
+
+/// The protection of one participant's messages; see the [module](self).
+///
+/// Peers are as many as were told by [`Shield::authenticated`] and
+/// [`Shield::allow_plain`]; nothing that arrives makes it remember more, but for
+/// at most 1024 refusals that were told.
+#[derive(Debug)]
+pub struct Shield {
+    own: GuidPrefix,
+    /// Of whole messages.
+    message: Protection,
+    discovery_is_open: bool,
+    participant: Mutex<Sealer>,
+    state: RwLock<State>,
+    refusals: Refusals,
+}
+
+/// What changes when endpoints and peers come and go.
+#[derive(Debug, Default)]
+struct State {
+    own: BTreeMap<EntityId, OwnEndpoint>,
+    peers: BTreeMap<GuidPrefix, Peer>,
+}
+
+impl Shield {
+    /// For the participant `own` of a domain with this rule: fresh keys for it
+    /// and for its secured built-in endpoints.
+    ///
+    /// # Errors
+    /// Without randomness there are no keys.
+    pub fn new(own: GuidPrefix, rule: &DomainRule) -> Result<Self, RandomnessFailed> {
+        let kind = transformation(rule.rtps.encrypts());
+        let participant = Sealer::new(KeyMaterial::generate(kind, false)?)?;
+        let mut state = State::default();
+        for (entity, protection) in secured_endpoints(rule) {
+            let protection = EndpointProtection::of_builtin(protection);
+            state
+                .own
+                .insert(entity, OwnEndpoint::new(entity, protection)?);
+        }
+        Ok(Self {
+            own,
+            message: rule.rtps,
+            discovery_is_open: !rule.discovery.is_on(),
+            participant: Mutex::new(participant),
+            state: RwLock::new(state),
+            refusals: Refusals::default(),
+        })
+    }
+
+    /// This participant made sure who the other one is: from now on keys are
+    /// exchanged with it. Everything else of it stays shut until its keys came.
+    /// `vendor` is whose implementation it is, as the handshake has it; `kx` is
+    /// [`SharedSecret::key_exchange_material`](crate::auth::SharedSecret::key_exchange_material).
+    /// One that was known before begins anew.
+    ///
+    /// # Errors
+    /// Without randomness there are no keys.
+    pub fn authenticated(
+        &self,
+        remote: GuidPrefix,
+        vendor: VendorId,
+        kx: KeyMaterial,
+    ) -> Result<(), RandomnessFailed> {
+        let opener = Opener::new(kx.clone(), false);
+        let counts = Peer::counts(vendor);
+        let exchange = Exchange {
+            sealer: Mutex::new(Sealer::new(kx)?),
+            incoming: Mutex::new(Incoming::new(EntityId::PARTICIPANT, opener, counts)),
+        };
+        self.insert(remote, vendor, Some(exchange))
+    }
+
+    /// This participant has no identity and the governance lets it in without:
+    /// what is not protected may come from it.
+    ///
+    /// # Errors
+    /// Without randomness there are no keys.
+    pub fn allow_plain(&self, remote: GuidPrefix) -> Result<(), RandomnessFailed> {
+        self.insert(remote, VendorId::default(), None)
+    }
+
+    fn insert(
+        &self,
+        remote: GuidPrefix,
+        vendor: VendorId,
+        kx: Option<Exchange>,
+    ) -> Result<(), RandomnessFailed> {
+        self.forget(remote);
+        let own_keys = {
+            let participant = self.participant.lock();
+            match self.message.authenticates_origin() {
+                true => participant.material().for_another_receiver()?,
+                false => participant.material().clone(),
+            }
+        };
+        let peer = Peer {
+            kx,
+            vendor,
+            own_keys,
+            participant: None,
+            endpoints: BTreeMap::new(),
+            keys: BTreeMap::new(),
+        };
+        self.state.write().peers.insert(remote, peer);
+        Ok(())
+    }
+
+    /// A participant is gone, or may no longer be talked to: nothing but what
+    /// anybody may send is let through of it from now on.
+    pub fn forget(&self, remote: GuidPrefix) {
+        let mut state = self.state.write();
+        state.peers.remove(&remote);
+        for own in state.own.values_mut() {
+            own.receivers.retain(|guid, _| guid.prefix != remote);
+        }
+        drop(state);
+        self.refusals.forget(remote);
+    }
+
+    /// An endpoint of ours, before it sends anything: what is not known here is
+    /// not sent. Secured built-in ones are known from the start.
+    ///
+    /// # Errors
+    /// Without randomness there are no keys.
+    pub fn add_endpoint(&self, own: EntityId, info: SecurityInfo) -> Result<(), RandomnessFailed> {
+        let endpoint = OwnEndpoint::new(own, EndpointProtection::of(info))?;
+        self.state.write().own.insert(own, endpoint);
+        Ok(())
+    }
+
+    /// It is gone, and with it whatever it matched.
+    pub fn remove_endpoint(&self, own: EntityId) {
+        let mut state = self.state.write();
+        state.own.remove(&own);
+        for peer in state.peers.values_mut() {
+            let remotes: Vec<_> = peer.endpoints.keys().copied().collect();
+            for remote in remotes {
+                peer.unpair(own, remote);
+            }
+        }
+    }
+
+    /// An endpoint of ours and a peer's match, and both may: what the peer's
+    /// sends is let through as far as it is protected. False, and nothing is
+    /// done, if either is unknown here.
+    pub fn pair(&self, own: EntityId, remote: Guid) -> bool {
+        self.state.write().pair(own, remote)
+    }
+
+    /// A peer's endpoint is gone, or may no longer be talked to.
+    pub fn forget_endpoint(&self, remote: Guid) {
+        let mut state = self.state.write();
+        for own in state.own.values_mut() {
+            own.receivers.remove(&remote);
+        }
+        if let Some(peer) = state.peers.get_mut(&remote.prefix) {
+            peer.endpoints.remove(&remote.entity);
+            peer.keys.retain(|_, (of, _)| *of != remote.entity);
+        }
+    }
+
+    /// Whether all keys that this pair needs of the remote participant are there.
+    pub fn is_open(&self, own: EntityId, remote: Guid) -> bool {
+        let state = self.state.read();
+        let (Some(local), Some(peer)) = (state.own.get(&own), state.peers.get(&remote.prefix))
+        else {
+            return false;
+        };
+        let has_message_keys = !self.message.is_on() || peer.participant.is_some();
+        has_message_keys && peer.has_keys(remote.entity, own, local.protection)
+    }
+
+    /// Bytes by which a message grows at most, and by which each submessage of
+    /// an endpoint and its payload grow beside. Codes for single receivers come
+    /// on top (20 bytes each) where the governance asks for them.
+    pub fn overhead_bytes(&self) -> (usize, usize) {
+        let message = match self.message.is_on() {
+            true => Sealer::overhead_bytes(Layer::Message, 0)
+                .saturating_add(submessage::INFO_SOURCE_BYTES),
+            false => 0,
+        };
+        let submessage = Sealer::overhead_bytes(Layer::Submessage, 0);
+        let payload = Sealer::overhead_bytes(Layer::Payload, 0);
+        (message, submessage.saturating_add(payload))
+    }
+
+    /// What was refused since the last call: each participant and reason once.
+    pub fn take_refusals(&self) -> Vec<(GuidPrefix, Refusal)> {
+        self.refusals.news()
+    }
+
+    /// How much was refused for this reason, submessages or whole messages.
+    pub fn refused(&self, refusal: Refusal) -> u64 {
+        self.refusals.count(refusal)
+    }
+}
+
+impl State {
+    fn pair(&mut self, own: EntityId, remote: Guid) -> bool {
+        let (Some(local), Some(peer)) = (self.own.get(&own), self.peers.get_mut(&remote.prefix))
+        else {
+            return false;
+        };
+        // Nobody may take part in what is protected who did not authenticate.
+        if peer.kx.is_none() && !local.protection.is_none() {
+            return false;
+        }
+        let protection = local.protection.of_sender(remote.entity);
+        let entry = peer.endpoints.entry(remote.entity);
+        let endpoint = entry.or_insert_with(|| Remote {
+            protection,
+            locals: Vec::new(),
+        });
+        endpoint.protection = protection;
+        if !endpoint.locals.contains(&own) {
+            endpoint.locals.push(own);
+        }
+        true
+    }
+}

@@ -1,0 +1,42 @@
+//! An endpoint of ours: its keys, and whom they were made known to.
+
+use std::collections::BTreeMap;
+
+use parking_lot::Mutex;
+use pteros_rtps::id::{EntityId, Guid};
+
+use super::protection::{EndpointProtection, transformation};
+use crate::crypto::{KeyMaterial, Sealer};
+use crate::governance::PayloadProtection;
+use crate::key::RandomnessFailed;
+
+#[derive(Debug)]
+pub(super) struct OwnEndpoint {
+    pub protection: EndpointProtection,
+    pub submessage: Option<Mutex<Sealer>>,
+    pub payload: Option<Mutex<Sealer>>,
+    /// Keys with which single receivers tell that it was us, where they ask for
+    /// that.
+    pub receivers: BTreeMap<Guid, KeyMaterial>,
+}
+
+impl OwnEndpoint {
+    pub fn new(entity: EntityId, protection: EndpointProtection) -> Result<Self, RandomnessFailed> {
+        let sealer = |is_on: bool, encrypts: bool| -> Result<_, RandomnessFailed> {
+            if !is_on {
+                return Ok(None);
+            }
+            let material = KeyMaterial::generate(transformation(encrypts), false)?;
+            Ok(Some(Mutex::new(Sealer::new(material)?)))
+        };
+        let sends = protection.of_sender(entity);
+        let (submessage, payload) = (sends.submessage, sends.payload);
+        let encrypts_payload = payload == PayloadProtection::Encrypt;
+        Ok(Self {
+            protection,
+            submessage: sealer(submessage.is_on(), submessage.encrypts())?,
+            payload: sealer(payload != PayloadProtection::None, encrypts_payload)?,
+            receivers: BTreeMap::new(),
+        })
+    }
+}
