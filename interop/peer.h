@@ -26,6 +26,7 @@ struct peer_options {
   enum peer_verb verb;
   const char *topic, *reply_topic, *partition, *typehash, *enclave, *text;
   const char *filter, *filter_parameter; /* DDS SQL and the value of %0 */
+  const char *security;     /* folder of an enclave, NULL without security */
   bool bytes;               /* UInt8MultiArray instead of String */
   bool reliable, transient_local, exclusive;
   long strength;            /* of an exclusive writer */
@@ -333,6 +334,7 @@ static void set_option(struct peer_options *o, const char *n, const char *v)
   else if (IS("--linger")) o->linger = number(n, v);
   else if (IS("--typehash")) o->typehash = v;
   else if (IS("--enclave")) o->enclave = v;
+  else if (IS("--security")) o->security = v;
   else if (IS("--wait")) o->wait = (enum peer_wait)choice(n, v, "listener|waitset");
   else if (IS("--settle")) o->settle = number(n, v);
   else if (IS("--start")) {

@@ -4,6 +4,7 @@
  * Options and lines: ../README.md. Everything arrives through listeners; the
  * main thread only paces writing and watches the clock.
  */
+#define _GNU_SOURCE /* dladdr in secured.h */
 #include <stdatomic.h>
 
 #include "dds/dds.h"
@@ -11,6 +12,7 @@
 #include "chatter.h"
 
 #include "../peer.h"
+#include "secured.h"
 
 typedef std_msgs_msg_dds__String_ String;
 typedef std_msgs_msg_dds__UInt8MultiArray_ Bytes;
@@ -133,6 +135,8 @@ static dds_entity_t make_participant(void)
   dds_qos_t *qos = dds_create_qos();
   snprintf(text, sizeof text, "enclave=%s;", options.enclave);
   dds_qset_userdata(qos, text, strlen(text));
+  if (options.security)
+    secure(qos, options.security);
   dds_entity_t p = check(dds_create_participant((dds_domainid_t)options.domain, qos, NULL), "create a participant");
   dds_delete_qos(qos);
   return p;

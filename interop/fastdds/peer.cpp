@@ -29,6 +29,7 @@
 #include "chatterTypeObject.h"
 
 #include "../peer.h"
+#include "secured.hpp"
 
 using namespace eprosima::fastdds::dds;
 using eprosima::fastrtps::Duration_t;
@@ -158,6 +159,8 @@ static DomainParticipant *make_participant()
 {
   DomainParticipantQos qos;
   set_user_data(qos.user_data(), std::string("enclave=") + options.enclave + ";");
+  if (options.security)
+    secure(qos, options.security);
   if (!options.shared_memory) {
     auto udp = std::make_shared<eprosima::fastdds::rtps::UDPv4TransportDescriptor>();
     udp->sendBufferSize = udp->receiveBufferSize = 4 << 20;

@@ -150,7 +150,13 @@ impl Interop {
         let program = self.programs.join("cyclone-peer");
         if self.is_fresh(
             &program,
-            &["cyclone/peer.c", "peer.h", "chatter.idl", "array.idl"],
+            &[
+                "cyclone/peer.c",
+                "cyclone/secured.h",
+                "peer.h",
+                "chatter.idl",
+                "array.idl",
+            ],
         ) {
             return Ok(program);
         }
@@ -180,7 +186,13 @@ impl Interop {
         let program = self.programs.join("fastdds-peer");
         if self.is_fresh(
             &program,
-            &["fastdds/peer.cpp", "peer.h", "chatter.idl", "array.idl"],
+            &[
+                "fastdds/peer.cpp",
+                "fastdds/secured.hpp",
+                "peer.h",
+                "chatter.idl",
+                "array.idl",
+            ],
         ) {
             return Ok(program);
         }

@@ -1,0 +1,144 @@
+//! Keystores for stories with secured peers: two enclaves, every domain, and
+//! the protections that a story asks for.
+//!
+//! Included by path; what includes it depends on `pteros-security`.
+
+#![allow(dead_code, reason = "each test uses its part")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "other people's programs run in real time"
+)]
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::SystemTime;
+
+use pteros_rtps::id::GuidPrefix;
+use pteros_security::auth::adjusted_prefix;
+use pteros_security::certificate::Certificate;
+use pteros_security::date::UnixTime;
+use pteros_security::keystore::{Keystore, Options};
+
+/// What a governance protects and how, in its own words: `NONE`, `SIGN`,
+/// `ENCRYPT`, and for all but the last two of them with origin authentication.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Protections {
+    /// Whole messages.
+    pub rtps: &'static str,
+    /// Submessages of users' topics.
+    pub metadata: &'static str,
+    /// Payloads of users' topics.
+    pub data: &'static str,
+    /// Discovery and liveliness.
+    pub discovery: &'static str,
+}
+
+impl Protections {
+    /// What SROS 2 writes into a keystore.
+    pub const SROS_2: Protections = Protections::of("SIGN", "ENCRYPT", "ENCRYPT");
+
+    /// With discovery and liveliness as SROS 2 has them.
+    pub const fn of(rtps: &'static str, metadata: &'static str, data: &'static str) -> Self {
+        Protections {
+            rtps,
+            metadata,
+            data,
+            discovery: "ENCRYPT",
+        }
+    }
+
+    /// All combinations, with discovery and liveliness as SROS 2 has them.
+    pub fn all() -> impl Iterator<Item = Protections> {
+        let kinds = ["NONE", "SIGN", "ENCRYPT"];
+        (0..27).map(move |n| Protections::of(kinds[n / 9], kinds[n / 3 % 3], kinds[n % 3]))
+    }
+}
+
+/// A keystore in a folder of its own, which goes with it.
+pub struct Keys(PathBuf);
+
+impl Keys {
+    /// With the enclaves `/one` and `/two`, who may do everything.
+    pub fn new(protections: Protections) -> Keys {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("pteros-keys-{}-{count}", std::process::id());
+        let keys = Keys(std::env::temp_dir().join(name));
+        let options = Options::default();
+        let keystore = Keystore::create(&keys.0, &options, now()).expect("a keystore");
+        for name in ["/one", "/two"] {
+            let made = keystore.create_enclave(name, None, &options, now());
+            keys.edit(&made.expect("an enclave").join("permissions.xml"), &[]);
+        }
+        let Protections {
+            rtps,
+            metadata,
+            data,
+            discovery,
+        } = protections;
+        let told = (discovery != "NONE").to_string();
+        let words: [(&str, &str); 7] = [
+            ("rtps_protection_kind", rtps),
+            ("metadata_protection_kind", metadata),
+            ("data_protection_kind", data),
+            ("discovery_protection_kind", discovery),
+            ("liveliness_protection_kind", discovery),
+            ("enable_discovery_protection", &told),
+            ("enable_liveliness_protection", &told),
+        ];
+        keys.edit(&keys.0.join("enclaves/governance.xml"), &words);
+        keystore.sign(now()).expect("good documents");
+        keys
+    }
+
+    /// The folder of the whole, for `ROS_SECURITY_KEYSTORE`.
+    pub fn root(&self) -> &Path {
+        &self.0
+    }
+
+    /// The folder of an enclave, for a peer's `--security`.
+    pub fn enclave(&self, name: &str) -> PathBuf {
+        self.0.join("enclaves").join(name.trim_start_matches('/'))
+    }
+
+    /// The two enclaves: first the one whose participants begin handshakes,
+    /// since a hash of its subject is the smaller.
+    pub fn initiator_first(&self) -> [PathBuf; 2] {
+        let mut both = ["/one", "/two"].map(|name| self.enclave(name));
+        both.sort_by_key(|folder| {
+            let file = folder.join("cert.pem");
+            let text = std::fs::read(&file).expect("a certificate");
+            let chain = Certificate::from_pem("cert.pem", &text).expect("a certificate");
+            adjusted_prefix(&chain[0], GuidPrefix([0; 12])).0
+        });
+        both
+    }
+
+    /// Puts words into elements, and every domain in place of the one.
+    fn edit(&self, file: &Path, words: &[(&str, &str)]) {
+        let mut text = std::fs::read_to_string(file).expect("a document");
+        // Cyclone DDS 0.10 refuses documents that name a domain above 230.
+        let domains = "<id_range><min>0</min><max>230</max></id_range>";
+        text = text.replace("<id>0</id>", domains);
+        for (element, word) in words {
+            let (begin, end) = (format!("<{element}>"), format!("</{element}>"));
+            let from = text.find(&begin).expect("an element") + begin.len();
+            let to = from + text[from..].find(&end).expect("its end");
+            text.replace_range(from..to, word);
+        }
+        std::fs::write(file, text).expect("write the document");
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn now() -> UnixTime {
+    let since = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .expect("a clock after 1970");
+    UnixTime(since.as_secs() as i64)
+}
