@@ -377,7 +377,7 @@ impl Launch {
                 "{has_ended:?} before {words:?}:\n{said}"
             );
             assert!(std::time::Instant::now() < until, "no {words:?}:\n{said}");
-            std::thread::sleep(Duration::from_millis(20));
+            std::thread::yield_now();
         }
     }
 
