@@ -243,6 +243,15 @@ impl Loading<'_> {
     /// The name and content of a file of the enclave.
     fn file(&mut self, name: &str) -> Option<(String, Vec<u8>)> {
         let path = self.folder.join(name);
+        let token = path.with_extension("p11");
+        if !path.exists() && token.exists() {
+            let reason = "names an object on a PKCS#11 token, and those are not read here";
+            let remedy = format!("put what it names beside it as {name}, as PEM");
+            let field = "PKCS#11";
+            let fault = Fault::new(shown(&token), field, "", reason, remedy);
+            self.faults.push(fault);
+            return None;
+        }
         let content = read_file(&path);
         let content = self.keep(content)?;
         Some((shown(&path), content))

@@ -89,6 +89,25 @@ fn an_enclave_with_a_file_missing_or_broken_says_which() {
     }
 }
 
+/// SROS 2 accepts such files in place of those with the same name and `.pem`.
+#[test]
+fn an_enclave_on_a_pkcs11_token_says_what_to_do() {
+    let names = ["key", "cert", "identity_ca.cert", "permissions_ca.cert"];
+    for name in names {
+        let folder = copy("sros2");
+        let pem = folder.0.join(format!("{name}.pem"));
+        let token = folder.0.join(format!("{name}.p11"));
+        fs::write(&token, "pkcs11:token=robot;object=arm").unwrap();
+        // Beside what is read it does no harm.
+        Enclave::load(&folder.0, NOW).unwrap();
+        fs::remove_file(&pem).unwrap();
+        let said = fault(&folder, NOW);
+        let remedy = format!("put what it names beside it as {name}.pem");
+        assert!(said.contains(&*token.to_string_lossy()), "{said}");
+        assert!(said.contains("PKCS#11") && said.contains(&remedy), "{said}");
+    }
+}
+
 #[test]
 fn a_key_that_others_may_read_is_a_warning_and_a_strangers_key_a_fault() {
     let folder = copy("sros2");
