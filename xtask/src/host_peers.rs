@@ -18,7 +18,7 @@ pub fn prepare(wanted: &[String]) -> Result<PathBuf> {
     let mut stacks = vec![contestant::FLOOR.to_owned()];
     stacks.extend(
         all.iter()
-            .filter(|c| is_wanted(c.name))
+            .filter(|c| is_wanted(c.name) && c.stack != contestant::ROS1)
             .map(|c| c.stack.to_owned()),
     );
     for program in programs::prepare(&work, &stacks) {

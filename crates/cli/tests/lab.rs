@@ -68,6 +68,9 @@ fn every_experiment_runs_reports_and_is_gone_on_with() {
     let folder = Folder::new("smoke");
     let answer = folder.run("all --smoke --peers none");
     assert_eq!(answer.code, Some(0), "{}{}", answer.out, answer.err);
+    // A node is measured, not the command.
+    let beside = "pteros-lab-worker is not beside";
+    assert!(!answer.err.contains(beside), "{}", answer.err);
     let out = folder.out();
     let listed = finish({
         let mut command = pteros();

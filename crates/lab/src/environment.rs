@@ -84,14 +84,23 @@ pub fn describe(
             json!({ "name": c.name, "about": c.about, "version": version(c), "settings": settings })
         })
         .collect();
-    let denied: Vec<String> = [
+    let asked = [
         ("SCHED_FIFO", &rights.priority),
         ("locked memory", &rights.memory),
         ("a network of its own", &rights.network),
-    ]
-    .into_iter()
-    .filter_map(|(what, right)| Some(format!("{what}: {}", right.as_ref().err()?)))
-    .collect();
+    ];
+    let denied: Vec<String> = asked
+        .into_iter()
+        .filter_map(|(what, right)| Some(format!("{what}: {}", right.as_ref().err()?)))
+        .collect();
+    let granted: Vec<String> = asked
+        .into_iter()
+        .filter(|(_, right)| right.is_ok())
+        .map(|(what, _)| match what {
+            "SCHED_FIFO" => format!("{what}, priority {PRIORITY}"),
+            _ => what.to_owned(),
+        })
+        .collect();
     json!({
         "when": Command::new("date").arg("-uIseconds").output().ok()
             .map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned()),
@@ -108,8 +117,24 @@ pub fn describe(
         "wmem_max": read("/proc/sys/net/core/wmem_max"),
         "contestants": list,
         "missing": missing,
+        "granted": granted,
+        "limits": limits(),
         "denied": denied,
     })
+}
+
+/// The limits of this process that bear on time, in ulimit's words.
+fn limits() -> Vec<String> {
+    use rustix::process::{Resource, getrlimit};
+    let all = [
+        ("rtprio", Resource::Rtprio),
+        ("memlock", Resource::Memlock),
+        ("nofile", Resource::Nofile),
+    ];
+    let text = |limit: Option<u64>| limit.map_or("unlimited".to_owned(), |most| most.to_string());
+    all.into_iter()
+        .map(|(name, resource)| format!("{name} {}", text(getrlimit(resource).current)))
+        .collect()
 }
 
 fn cpu() -> String {

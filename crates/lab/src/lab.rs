@@ -1,18 +1,77 @@
 //! What an experiment may use: contestants, rights, a folder for what programs
 //! write, names that nobody has used yet.
 
-use std::cell::{Cell as Counter, OnceCell};
+use std::cell::{Cell as Counter, OnceCell, RefCell};
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result};
-use pteros_testbed::hosts::{Link, TwoHosts};
+use pteros_testbed::contestant::ROS1;
+use pteros_testbed::hosts::{Link, NAMES, TwoHosts};
+use pteros_testbed::programs::ROS1_MASTER;
 use pteros_testbed::{Contestant, Failure, Process};
 
 use crate::experiment::Extent;
 
-/// The words that this binary is a contestant's program with.
+/// The word that the command is a worker with, where there is no other.
 pub const WORKER: &str = "lab-worker";
+
+/// The program that is measured of Pteros, beside the command.
+pub const WORKER_PROGRAM: &str = "pteros-lab-worker";
+
+/// What is measured of Pteros: [`WORKER_PROGRAM`], or the command itself where that
+/// is all there is.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    /// The program.
+    pub program: PathBuf,
+    /// Its first words.
+    pub leading: &'static [&'static str],
+}
+
+impl Worker {
+    /// Looks beside this program.
+    ///
+    /// # Errors
+    /// The system does not tell where this program is.
+    pub fn find() -> Result<Self> {
+        let own = std::env::current_exe().context("find this program's own path")?;
+        let small = own.with_file_name(WORKER_PROGRAM);
+        Ok(match small.is_file() {
+            true => Self {
+                program: small,
+                leading: &[],
+            },
+            false => Self {
+                program: own,
+                leading: &[WORKER],
+            },
+        })
+    }
+
+    /// Whether it is the command with all its verbs.
+    pub fn is_command(&self) -> bool {
+        !self.leading.is_empty()
+    }
+
+    /// The words that begin a process of a topology, the task excepted; types are
+    /// looked for in `interfaces`, too.
+    pub fn of_topology(&self, interfaces: &[PathBuf]) -> Vec<String> {
+        let mut words = vec![self.program.to_string_lossy().into_owned()];
+        words.extend(self.leading.iter().map(|word| (*word).to_owned()));
+        words.push(TOPOLOGY.into());
+        words.extend(interfaces.iter().map(|f| f.to_string_lossy().into_owned()));
+        words
+    }
+}
+
+/// The worker's verb for one process of a topology.
+pub const TOPOLOGY: &str = "topology";
+
+/// Where ROS 1's master listens, in its private network.
+const ROS1_PORT: u16 = 11_311;
 
 /// The priority of what is measured, where SCHED_FIFO is allowed.
 const PRIORITY: &str = "80";
@@ -40,6 +99,8 @@ pub struct Lab {
     turn: Counter<u64>,
     /// Joined when they are first asked for.
     hosts: OnceCell<Result<TwoHosts, String>>,
+    /// Of ROS 1, by host, started when they are first needed.
+    masters: RefCell<BTreeMap<Option<String>, Process>>,
 }
 
 impl Lab {
@@ -64,6 +125,7 @@ impl Lab {
             scratch: scratch.to_owned(),
             turn: Counter::new(0),
             hosts: OnceCell::new(),
+            masters: RefCell::default(),
         })
     }
 
@@ -94,6 +156,47 @@ impl Lab {
         let joined = self.hosts.get_or_init(join);
         let no = |why: &String| Failure::Unsupported(format!("no second host: {why}"));
         joined.as_ref().map_err(no)
+    }
+
+    /// What a ROS 1 program on that host must know, whose master runs from now on.
+    /// Two hosts have one, on the first.
+    fn ros1(&self, host: Option<&str>) -> Result<Vec<(&'static str, String)>> {
+        let place = host.map(|_| NAMES[0]);
+        let own = match host {
+            None => "127.0.0.1".to_owned(),
+            Some(name) => TwoHosts::address(name),
+        };
+        let master = place.map_or("127.0.0.1".to_owned(), TwoHosts::address);
+        let logs = self.scratch.join("ros1").to_string_lossy().into_owned();
+        let environment = |own: String| {
+            vec![
+                ("ROS_MASTER_URI", format!("http://{master}:{ROS1_PORT}")),
+                ("ROS_IP", own),
+                ("ROS_HOME", logs.clone()),
+                ("ROS_LOG_DIR", logs.clone()),
+            ]
+        };
+        let mut masters = self.masters.borrow_mut();
+        let key = place.map(str::to_owned);
+        if let Entry::Vacant(free) = masters.entry(key) {
+            let mut words: Vec<&str> =
+                place.map_or_else(Vec::new, |host| TwoHosts::words(host).into());
+            let port = ROS1_PORT.to_string();
+            words.extend(["setpriv", "--pdeathsig", "KILL", "--", ROS1_MASTER]);
+            words.extend(["--core", "-p", &port]);
+            let [program, rest @ ..] = words.as_slice() else {
+                anyhow::bail!("nothing to start");
+            };
+            let mut command = Command::new(program);
+            command.args(rest).envs(environment(master.clone()));
+            free.insert(Process::start(ROS1_MASTER, &mut command)?);
+        }
+        Ok(environment(own))
+    }
+
+    /// The process id of ROS 1's master on this host, if it has been needed.
+    pub fn ros1_master(&self) -> Option<u32> {
+        self.masters.borrow().get(&None).map(Process::id)
     }
 
     /// A file for what a program writes.
@@ -132,6 +235,11 @@ impl Lab {
         }
         if is_real_time && self.rights.memory.is_ok() {
             words.extend(["--lock-memory".into(), "yes".into()]);
+        }
+        if who.stack == ROS1 {
+            let mut who = who.clone();
+            who.environment.extend(self.ros1(host)?);
+            return Ok(who.start_behind(&before, &words)?);
         }
         Ok(who.start_behind(&before, &words)?)
     }

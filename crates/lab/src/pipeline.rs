@@ -16,7 +16,7 @@ use crate::lab::Lab;
 const PATIENCE: Duration = Duration::from_secs(25);
 
 /// The variable that names the folder of traces.
-const TRACE: &str = "PTEROS_TRACE";
+pub(crate) const TRACE: &str = "PTEROS_TRACE";
 
 /// Layers of a message from publish call to callback, and what the program does
 /// with it there, as figures of a measurement in this order.

@@ -16,7 +16,7 @@ use pteros_testbed::watch::Load;
 use pteros_testbed::{Contestant, Failure, Workplace, contestant, network, programs};
 
 use crate::experiment::{Better, Cell, Experiment, Extent, Scope};
-use crate::lab::{Lab, Rights, WORKER};
+use crate::lab::{Lab, Rights, WORKER_PROGRAM, Worker};
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::store::{Entry, Journal, Outcome, Store};
@@ -219,8 +219,14 @@ fn contestants(
     rights: &Rights,
     missing: &mut Vec<String>,
 ) -> Result<Vec<Contestant>> {
-    let own = std::env::current_exe().context("find this program's own path")?;
-    let mut all = contestant::all(&work.programs, &own, &[WORKER]);
+    let worker = Worker::find()?;
+    if worker.is_command() {
+        missing.push(format!(
+            "{WORKER_PROGRAM} is not beside this program: the command itself is measured, whose size and memory are \
+             not a node's; cargo build --release builds both"
+        ));
+    }
+    let mut all = contestant::all(&work.programs, &worker.program, worker.leading);
     all.retain(|c| c.is_ours() || stacks.iter().any(|stack| stack == c.stack));
     all.sort_by_key(|c| !c.is_ours());
     if rights.network.is_ok() {

@@ -9,17 +9,26 @@ use anyhow::{Result, bail};
 use crate::process::Process;
 
 /// What of the caller's environment no contestant sees.
-const SET_BY_US: [&str; 6] = [
+const SET_BY_US: [&str; 13] = [
     "CYCLONEDDS_URI",
+    "FASTRTPS_DEFAULT_PROFILES_FILE",
     "PTEROS_SHARED_MEMORY",
     "PTEROS_LOCAL_FRAGMENT_BYTES",
+    "PTEROS_TRACE",
     "ROS_DOMAIN_ID",
+    "ROS_HOSTNAME",
+    "ROS_IP",
     "ROS_LOCALHOST_ONLY",
+    "ROS_MASTER_URI",
+    "ROS_SECURITY_ENABLE",
+    "ROS_SECURITY_ENCLAVE_OVERRIDE",
     "ROS_STATIC_PEERS",
 ];
 
 /// The name of the floor, which answers some rows only.
 pub const FLOOR: &str = "floor";
+/// ROS 1, whose programs need a master beside them.
+pub const ROS1: &str = "ros1";
 /// Ours.
 pub const PTEROS: &str = "pteros";
 
@@ -69,6 +78,7 @@ const LIST: &[Entry] = &[
     Entry("iceoryx2", "iceoryx2", "iceoryx2-host", &[], "iceoryx2 0.10, with its event service where the reader sleeps"),
     Entry("zenoh", "zenoh", "zenoh-host", &[], "Zenoh 1.10 peers over TCP, with shared memory for what is large or lent"),
     Entry("zenoh-low", "zenoh", "zenoh-host", &[("HOST_LOWLATENCY", "on")], "the same with its low-latency transport"),
+    Entry(ROS1, ROS1, "roscpp-host", &[], "ROS 1: roscpp (Debian) over TCPROS, with a master; it has no policies"),
     Entry(PTEROS, PTEROS, "host-peer", &[], "this stack, by the path that it chooses"),
     Entry("pteros-udp", PTEROS, "host-peer", &[("PTEROS_SHARED_MEMORY", "off")], "the same with shared memory switched off"),
 ];

@@ -90,6 +90,12 @@ impl TwoHosts {
         ["ip", "netns", "exec", host]
     }
 
+    /// The address of a host on the cable.
+    pub fn address(host: &str) -> String {
+        let index = NAMES.iter().position(|name| *name == host);
+        address(index.unwrap_or(0))
+    }
+
     /// Puts a program onto one of the hosts.
     pub fn on(&self, host: &str, command: &Command) -> Command {
         let [program, words @ ..] = Self::words(host);
@@ -177,10 +183,14 @@ impl Drop for TwoHosts {
     }
 }
 
+fn address(index: usize) -> String {
+    format!("10.77.0.{}", index + 1)
+}
+
 /// Puts a device into a host and sets it up.
 fn plug(index: usize, device: &str) -> Result<()> {
     let name = NAMES[index];
-    let address = format!("10.77.0.{}/24", index + 1);
+    let address = format!("{}/24", address(index));
     ip(&["link", "set", device, "netns", name])?;
     ip(&["-n", name, "link", "set", "lo", "up"])?;
     ip(&["-n", name, "address", "add", &address, "dev", device])?;

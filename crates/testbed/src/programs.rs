@@ -12,6 +12,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::contestant::ROS1;
 use crate::workplace::{Workplace, compiler, is_on_path, run_quietly};
 
 /// A program, built or not.
@@ -31,6 +32,10 @@ macro_rules! embedded {
     };
 }
 
+/// The name service that every ROS 1 node needs: a program of the package
+/// python3-rosmaster.
+pub const ROS1_MASTER: &str = "rosmaster";
+
 /// Paths below `interop` and texts of all that is built here.
 const SOURCES: &[(&str, &str)] = embedded![
     "peer.h",
@@ -42,6 +47,7 @@ const SOURCES: &[(&str, &str)] = embedded![
     "host/floor.c",
     "host/cyclone.c",
     "host/fastdds.cpp",
+    "host/roscpp.cpp",
     "host/iceoryx2/Cargo.toml",
     "host/iceoryx2/Cargo.lock",
     "host/iceoryx2/src/main.rs",
@@ -73,7 +79,7 @@ pub fn unpack(folder: &Path) -> Result<()> {
 /// none is named.
 pub fn prepare(work: &Workplace, wanted: &[String]) -> Vec<Program> {
     type Build = fn(&Workplace) -> Result<PathBuf>;
-    let list: [(&str, &str, Build); 5] = [
+    let list: [(&str, &str, Build); 6] = [
         ("floor", "floor", build_floor),
         ("cyclone", "cyclone-host", build_cyclone),
         ("fastdds", "fastdds-host", build_fastdds),
@@ -81,6 +87,7 @@ pub fn prepare(work: &Workplace, wanted: &[String]) -> Vec<Program> {
             build_cargo(work, "iceoryx2")
         }),
         ("zenoh", "zenoh-host", |work| build_cargo(work, "zenoh")),
+        (ROS1, "roscpp-host", build_roscpp),
     ];
     let is_wanted = |stack: &str| wanted.is_empty() || wanted.iter().any(|name| name == stack);
     list.into_iter()
@@ -161,6 +168,40 @@ fn build_fastdds(work: &Workplace) -> Result<PathBuf> {
         cxx.arg(generated.join(format!("{name}PubSubTypes.cxx")));
     }
     run_quietly(cxx.args(["-lfastrtps", "-lfastcdr", "-lpthread"]))?;
+    Ok(program)
+}
+
+fn build_roscpp(work: &Workplace) -> Result<PathBuf> {
+    let program = work.programs.join("roscpp-host");
+    let sources = ["host/roscpp.cpp", "host/host.h", "peer.h"];
+    if is_on_path(ROS1_MASTER) && work.is_fresh(&program, &sources) {
+        return Ok(program);
+    }
+    let packages = [
+        "libroscpp-dev",
+        "libstd-msgs-dev",
+        "python3-rosmaster",
+        "g++",
+    ];
+    work.need(ROS1_MASTER, "/usr/include/ros/ros.h", &packages)?;
+    work.need("g++", "/usr/include/std_msgs/String.h", &packages)?;
+    let mut cxx = compiler("g++", "c++17", &program);
+    cxx.arg(work.sources.join("host/roscpp.cpp"));
+    let libraries = [
+        "roscpp",
+        "rosconsole",
+        "roscpp_serialization",
+        "rostime",
+        "cpp_common",
+    ];
+    let boost = ["boost_thread", "boost_chrono", "boost_system", "pthread"];
+    cxx.args(
+        libraries
+            .iter()
+            .chain(&boost)
+            .map(|name| format!("-l{name}")),
+    );
+    run_quietly(&mut cxx)?;
     Ok(program)
 }
 

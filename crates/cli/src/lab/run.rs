@@ -25,7 +25,7 @@ pub struct Run {
     /// One tiny cell of each kind, to see whether everything works
     #[arg(long)]
     smoke: bool,
-    /// Other stacks that take part (cyclone, fastdds, iceoryx2, zenoh), or none [default: all that fit]
+    /// Other stacks that take part (cyclone, fastdds, ros1, iceoryx2, zenoh), or none [default: all that fit]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     peers: Option<Vec<String>>,
     /// Folder of the run; one that is there already is gone on with

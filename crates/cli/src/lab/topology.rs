@@ -2,9 +2,10 @@
 
 use crate::outcome::Interrupted;
 use crate::shared::Shared;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use pteros::suggest::did_you_mean;
+use pteros_lab::lab::Worker;
 use pteros_lab::topology::{self, Division, ProcessResult, RunOptions, Shape};
 use serde_json::json;
 use std::path::PathBuf;
@@ -23,7 +24,7 @@ const NODES_MAX: usize = 1_000;
 )]
 pub struct TopologyVerb {
     /// Topology files, JSON
-    #[arg(value_name = "FILE", required_unless_present_any = ["generate", "worker"])]
+    #[arg(value_name = "FILE", required_unless_present = "generate")]
     files: Vec<PathBuf>,
     /// Seconds for which messages flow
     #[arg(short = 't', long, value_name = "SECONDS", default_value_t = 5.0)]
@@ -63,9 +64,6 @@ pub struct TopologyVerb {
     /// Messages per second of each publisher in a generated file
     #[arg(long, value_name = "HZ", default_value_t = 50.0, requires = "generate")]
     rate: f64,
-    /// Be one process of a run
-    #[arg(long, value_name = "TASK", hide = true)]
-    worker: Option<String>,
 }
 
 impl TopologyVerb {
@@ -73,9 +71,6 @@ impl TopologyVerb {
     pub fn run(self, shared: &Shared) -> Result<()> {
         let mut library = shared.library()?;
         topology::add_to(&mut library);
-        if let Some(task) = &self.worker {
-            return topology::worker(task, library);
-        }
         if let [shape, number] = self.generate.as_slice() {
             return self.generate(shared, shape, number);
         }
@@ -122,14 +117,8 @@ impl TopologyVerb {
         if !(0.1..=1e6).contains(&self.duration) {
             bail!("--duration {}: say 0.1 to 1000000 seconds", self.duration);
         }
-        let program = std::env::current_exe().context("find this program's own path")?;
-        let mut worker = vec![program.to_string_lossy().into_owned()];
-        for folder in &shared.interface_folders {
-            worker.extend(["--interfaces".into(), folder.to_string_lossy().into_owned()]);
-        }
-        worker.extend(["lab", "topology", "--worker"].map(String::from));
         Ok(RunOptions {
-            worker,
+            worker: Worker::find()?.of_topology(&shared.interface_folders),
             duration: Duration::from_secs_f64(self.duration),
             division: match (self.composed, self.processes) {
                 (true, _) => Division::Composed,

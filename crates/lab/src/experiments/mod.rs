@@ -11,6 +11,7 @@ use crate::experiment::Experiment;
 pub const ALL: &[&Experiment] = &[
     &m16::latency::EXPERIMENT,
     &m16::capability::EXPERIMENT,
+    &m16::breakdown::EXPERIMENT,
     &m16::policies::EXPERIMENT,
     &m16::subscribers::EXPERIMENT,
     &m16::throughput::EXPERIMENT,

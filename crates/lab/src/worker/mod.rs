@@ -1,8 +1,8 @@
 //! Pteros as a contestant: ping and pong, one publisher and its subscriptions, one
-//! process with both, idle nodes and nodes that find each other.
+//! process with both, idle nodes and nodes that find each other; and a process of a topology.
 //!
-//! The lab's binary runs itself as this worker, so that it needs nothing else. The
-//! options and lines are those of the other stacks' programs (interop/README.md);
+//! The program is `pteros-lab-worker`, or the command where that is not beside it.
+//! Options and lines are those of the other stacks' programs (interop/README.md);
 //! which path messages took is asked of the API.
 
 mod body;
@@ -14,6 +14,8 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::lab::TOPOLOGY;
+use crate::topology;
 use body::Body;
 use host::{Ends, Options, Stack, Traffic, crowd_ends, now_ns};
 use pteros::interfaces::std_msgs::msg::{Empty, String as Text, UInt8MultiArray as Bytes};
@@ -26,11 +28,33 @@ const POLLED: Duration = Duration::from_millis(1);
 /// Does what `words` say, a verb and its options, until it is done or killed.
 pub fn main(words: impl IntoIterator<Item = String>) -> ExitCode {
     let words: Vec<String> = words.into_iter().collect();
+    if let [verb, interfaces @ .., task] = words.as_slice()
+        && verb == TOPOLOGY
+    {
+        return match of_topology(interfaces, task) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("error: {error:#}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     let texts = words.windows(2).any(|two| two == ["--type", "string"]);
     match texts {
         true => host::main_with::<Pteros<Text>>(words),
         false => host::main_with::<Pteros<Bytes>>(words),
     }
+}
+
+/// A process of a topology, with the types of these folders, too.
+fn of_topology(interfaces: &[String], task: &str) -> anyhow::Result<()> {
+    let mut library = pteros::interfaces::library().clone();
+    library.load_ament_prefix_path()?;
+    for folder in interfaces {
+        library.load_folder(folder.as_ref())?;
+    }
+    topology::add_to(&mut library);
+    topology::worker(task, library)
 }
 
 /// One process's part of the graph and the executor that runs it.

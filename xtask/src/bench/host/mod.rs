@@ -132,7 +132,9 @@ pub fn run_inside(arguments: &[String]) -> Result<()> {
     };
     let plan = Plan::parse(flags)?;
     let programs = peers::target_folder()?.join("release");
-    let all = contestant::all(Path::new(folder), &programs.join("host-peer"), &[]);
+    let mut all = contestant::all(Path::new(folder), &programs.join("host-peer"), &[]);
+    // Which needs a master beside it, and has a row in none of the questions.
+    all.retain(|c| c.stack != contestant::ROS1);
     let contestants = contestant::chosen(all, &plan.contestants)?;
     let clean = private_shared_memory();
     println!(

@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::experiment::{Better, Cell, Extent, Metric, Scope, Statistic};
 use crate::flow::Flow;
-use crate::lab::Lab;
+use crate::lab::{Lab, Worker};
 use crate::topology::{self, Division, ProcessResult, RunOptions};
 
 /// CPU of all processes together.
@@ -81,10 +81,8 @@ fn run_graph(
     let out = lab.scratch_file(&name);
     let failed = |error: &dyn std::fmt::Display| Failure::Failed(format!("{error:#}"));
     fs::write(&file, graph.to_string()).map_err(|e| failed(&e))?;
-    let own = std::env::current_exe().map_err(|e| failed(&e))?;
-    let words = ["lab", "topology", "--worker"].map(String::from);
     let options = RunOptions {
-        worker: [vec![own.to_string_lossy().into_owned()], words.to_vec()].concat(),
+        worker: Worker::find()?.of_topology(&[]),
         duration,
         division: placing.division,
         out: out.clone(),

@@ -51,7 +51,7 @@ fn cells(scope: &Scope) -> Vec<Cell> {
 }
 
 fn run(_: &Lab, _: &Cell) -> Result<Measured, Failure> {
-    let why = "Pteros has no bridge to ROS 1 yet";
+    let why = "Pteros has no bridge to ROS 1 yet, and Debian packages none to compare with";
     Err(Failure::Unsupported(why.into()))
 }
 
@@ -71,6 +71,6 @@ fn exhibits(view: &View) -> Vec<Exhibit> {
         title: "Bridge".into(),
         columns: ["case", "published", "pteros"].map(str::to_owned).into(),
         rows: view.cases().into_iter().map(row).collect(),
-        note: "n/a: Pteros has no bridge to ROS 1 yet.".into(),
+        note: "n/a: Pteros has no bridge to ROS 1 yet, and Debian packages none.".into(),
     })]
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use pteros_testbed::Failure;
 
-use super::{cell, flow, sizes};
+use super::{CONTESTANTS, among, cell, flow, sizes};
 use crate::exhibit::{Entry, Exhibit, Table, Tone, value_text};
 use crate::experiment::{
     Better, Cell, Experiment, LATENCY, Measured, Metric, Paper, Published, Scope,
@@ -72,7 +72,7 @@ fn cells(scope: &Scope) -> Vec<Cell> {
     for situation in SITUATIONS {
         for policies in ["reliable", "best-effort"] {
             for size in &sizes {
-                for contestant in scope.among(&["pteros", "cyclone", "fastdds"]) {
+                for contestant in among(scope, &CONTESTANTS, policies) {
                     let case = vec![
                         ("situation", (*situation).to_owned()),
                         ("qos", policies.to_owned()),

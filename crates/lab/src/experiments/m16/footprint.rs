@@ -2,15 +2,16 @@
 //! and 7).
 //!
 //! Libraries are all files that the process has mapped to run, but for the C and C++
-//! runtimes. Ours is linked statically: what counts is the whole program, here the
-//! `pteros` command with all its verbs, which is far more than a node of one's own has.
+//! runtimes, with what is mapped of them. Ours is linked statically: what counts is the whole program,
+//! `pteros-lab-worker`, which beside a node has the lab's options and topologies in it.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
+use pteros_testbed::contestant::ROS1;
 use pteros_testbed::{Failure, watch};
 
 use crate::exhibit::{self, Exhibit};
@@ -75,7 +76,7 @@ const RUNTIME: [&str; 6] = [
 ];
 
 fn cells(scope: &Scope) -> Vec<Cell> {
-    let all = ["pteros", "cyclone", "fastdds", "iceoryx2", "zenoh"];
+    let all = ["pteros", "cyclone", "fastdds", "iceoryx2", "zenoh", ROS1];
     let contestants = scope.among(&all).into_iter();
     contestants
         .map(|contestant| Cell {
@@ -96,45 +97,60 @@ fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
     std::thread::sleep(REST);
     let memory = watch::memory(process.id())?;
     let bytes = mapped_bytes(process.id())?;
+    let mut notes = Vec::new();
+    if let Some(master) = lab.ros1_master().filter(|_| who.stack == ROS1) {
+        let of = watch::memory(master)?;
+        notes.push(format!(
+            "its master, a process beside it: {} threads, {} kB PSS",
+            of.threads, of.pss_kb
+        ));
+    }
     Ok(Measured {
         figures: vec![
             (THREADS.name, memory.threads as f64),
             (LIBRARIES.name, bytes as f64 / 1e6),
             (MEMORY.name, memory.pss_kb as f64),
         ],
+        notes,
         ..Measured::default()
     })
 }
 
-/// Sizes of the files that a process runs code of, C and C++ runtimes left out.
+/// What a process has mapped of the files that it runs code of, C and C++ runtimes
+/// left out. Tables of symbols, which Debian's libraries lack, are not among it.
 fn mapped_bytes(process: u32) -> anyhow::Result<u64> {
     let file = format!("/proc/{process}/maps");
     let text = fs::read_to_string(&file).with_context(|| format!("read {file}"))?;
-    let mut bytes = 0;
-    for path in executables(&text) {
-        let size = fs::metadata(&path).with_context(|| format!("look at {path}"))?;
-        bytes += size.len();
-    }
-    Ok(bytes)
+    Ok(loaded(&text).values().sum())
 }
 
-/// Files that stand in a table of mappings with the right to be run.
-fn executables(maps: &str) -> BTreeSet<String> {
-    let is_runtime = |path: &str| {
-        let name = Path::new(path)
-            .file_name()
-            .map_or_else(String::new, |n| n.to_string_lossy().into());
-        RUNTIME.iter().any(|start| name.starts_with(start))
-    };
-    maps.lines()
-        .filter(|line| {
-            line.split_whitespace()
-                .nth(1)
-                .is_some_and(|rights| rights.contains('x'))
-        })
-        .filter_map(|line| line.find('/').map(|at| line[at..].to_owned()))
-        .filter(|path| !is_runtime(path))
-        .collect()
+/// Bytes by file in a table of mappings, of files of which one may be run.
+fn loaded(maps: &str) -> BTreeMap<&str, u64> {
+    let mut all: BTreeMap<&str, (u64, bool)> = BTreeMap::new();
+    for line in maps.lines() {
+        let mut words = line.split_whitespace();
+        let range = words.next().and_then(|range| range.split_once('-'));
+        let (Some((from, to)), Some(rights)) = (range, words.next()) else {
+            continue;
+        };
+        // Gaps between segments are reserved, not loaded.
+        let path = line.find('/').and_then(|at| line.get(at..));
+        let Some(path) = path.filter(|path| rights != "---p" && !is_runtime(path)) else {
+            continue;
+        };
+        let place = |word| u64::from_str_radix(word, 16).unwrap_or(0);
+        let entry = all.entry(path).or_default();
+        entry.0 += place(to).saturating_sub(place(from));
+        entry.1 |= rights.contains('x');
+    }
+    let run = all.into_iter().filter(|(_, (_, runs))| *runs);
+    run.map(|(path, (bytes, _))| (path, bytes)).collect()
+}
+
+fn is_runtime(path: &str) -> bool {
+    let name = Path::new(path).file_name().unwrap_or_default();
+    let name = name.to_string_lossy();
+    RUNTIME.iter().any(|start| name.starts_with(start))
 }
 
 fn exhibits(view: &View) -> Vec<Exhibit> {
@@ -148,14 +164,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_runs_counts_once_and_the_runtime_does_not() {
-        let maps = "55e0-55e1 r--p 00000000 08:01 12 /usr/bin/node\n\
-                    55e1-55e2 r-xp 00001000 08:01 12 /usr/bin/node\n\
-                    7f00-7f01 r-xp 00000000 08:01 13 /usr/lib/libddsc.so.0.10.2\n\
-                    7f01-7f02 r-xp 00001000 08:01 13 /usr/lib/libddsc.so.0.10.2\n\
-                    7f10-7f11 r-xp 00000000 08:01 14 /usr/lib/libc.so.6\n\
-                    7ffe-7fff r-xp 00000000 00:00 0  [vdso]\n";
-        let found: Vec<String> = executables(maps).into_iter().collect();
-        assert_eq!(found, ["/usr/bin/node", "/usr/lib/libddsc.so.0.10.2"]);
+    fn what_runs_counts_as_it_is_mapped_and_the_runtime_does_not() {
+        let maps = "55e00000-55e01000 r--p 00000000 08:01 12 /usr/bin/node\n\
+                    55e01000-55e03000 r-xp 00001000 08:01 12 /usr/bin/node\n\
+                    7f000000-7f001000 r-xp 00000000 08:01 13 /usr/lib/libddsc.so.0.10.2\n\
+                    7f001000-7f011000 ---p 00001000 08:01 13 /usr/lib/libddsc.so.0.10.2\n\
+                    7f011000-7f012000 rw-p 00001000 08:01 13 /usr/lib/libddsc.so.0.10.2\n\
+                    7f020000-7f021000 r--s 00000000 08:01 15 /usr/lib/locale/C.utf8\n\
+                    7f100000-7f110000 r-xp 00000000 08:01 14 /usr/lib/libc.so.6\n\
+                    7ffe0000-7fff0000 r-xp 00000000 00:00 0  [vdso]\n";
+        let found: Vec<(&str, u64)> = loaded(maps).into_iter().collect();
+        let expected = [
+            ("/usr/bin/node", 0x3000),
+            ("/usr/lib/libddsc.so.0.10.2", 0x2000),
+        ];
+        assert_eq!(found, expected);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{cell, flow, sizes};
+use super::{CONTESTANTS, among, cell, flow, sizes};
 use crate::exhibit::{self, Exhibit};
 use crate::experiment::{Cell, Experiment, Extent, LATENCY, Measured, Metric, Paper, Scope};
 use crate::flow::{self, Flow};
@@ -27,7 +27,6 @@ pub const EXPERIMENT: Experiment = Experiment {
 
 const METRIC: Metric = LATENCY;
 
-const CONTESTANTS: [&str; 3] = ["pteros", "cyclone", "fastdds"];
 /// As between processes.
 const SETTLE: Duration = Duration::from_millis(200);
 /// Other settings of the wire between processes, which a full run asks, too.
@@ -48,7 +47,7 @@ fn cells(scope: &Scope) -> Vec<Cell> {
                 if situation == "remote" && extent == Extent::Quick && *policies == "best-effort" {
                     continue;
                 }
-                let mut names = scope.among(&CONTESTANTS);
+                let mut names = among(scope, &CONTESTANTS, policies);
                 if situation == "local" && extent == Extent::Full {
                     names.extend(scope.among(&TUNED));
                 }

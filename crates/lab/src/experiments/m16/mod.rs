@@ -1,6 +1,7 @@
 //! M16: one publisher of a string at 10 Hz, 256 B to 4 MB, SCHED_FIFO and mlockall,
 //! latency from the publish call to the callback (Maruyama et al. 2016, 3).
 
+pub mod breakdown;
 pub mod bridge;
 pub mod capability;
 pub mod footprint;
@@ -9,11 +10,16 @@ pub mod policies;
 pub mod subscribers;
 pub mod throughput;
 
-use crate::experiment::{Cell, Extent};
+use pteros_testbed::contestant::ROS1;
+
+use crate::experiment::{Cell, Extent, Scope};
 use crate::flow::Flow;
 
 /// The paper's rate.
 const RATE: u64 = 10;
+
+/// Who is asked between processes, hosts and within a process.
+pub const CONTESTANTS: [&str; 4] = ["pteros", "cyclone", "fastdds", ROS1];
 
 /// Payload bytes: the paper's are powers of two from 256 B to 4 MB.
 pub fn sizes(extent: Extent) -> Vec<u64> {
@@ -49,6 +55,14 @@ pub fn flow(policies: &str, size: u64, extent: Extent) -> Flow {
         is_real_time: true,
         is_lent: false,
     }
+}
+
+/// Those of `names` that take part and know these policies: ROS 1 has none, and
+/// what it sends is reliable.
+pub fn among(scope: &Scope, names: &[&'static str], policies: &str) -> Vec<&'static str> {
+    let mut all = scope.among(names);
+    all.retain(|name| *name != ROS1 || policies == "reliable");
+    all
 }
 
 /// A cell with these parameters.

@@ -3,7 +3,7 @@
 
 use pteros_testbed::Failure;
 
-use super::{cell, flow, sizes};
+use super::{CONTESTANTS, among, cell, flow, sizes};
 use crate::exhibit::{self, Exhibit};
 use crate::experiment::{
     Better, Cell, Experiment, LATENCY, Measured, Metric, Paper, Published, Scope, Statistic,
@@ -65,7 +65,7 @@ fn cells(scope: &Scope) -> Vec<Cell> {
     let mut cells = Vec::new();
     for policies in policies {
         for size in &sizes {
-            for contestant in scope.among(&["pteros", "cyclone", "fastdds"]) {
+            for contestant in among(scope, &CONTESTANTS, policies) {
                 let case = vec![("qos", (*policies).to_owned()), ("size", size.to_string())];
                 let mut cell = cell(case, contestant, &flow(policies, *size, extent));
                 cell.seconds += 0.5;

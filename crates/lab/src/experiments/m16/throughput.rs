@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use pteros_testbed::Failure;
 use pteros_testbed::hosts::{NAMES, TwoHosts};
 
-use super::{cell, flow};
+use super::{CONTESTANTS, among, cell, flow};
 use crate::exhibit::{self, Exhibit};
 use crate::experiment::{
     Better, Cell, Experiment, Measured, Metric, Paper, Published, Scope, Statistic,
@@ -78,7 +78,7 @@ fn cells(scope: &Scope) -> Vec<Cell> {
         &["reliable", "best-effort"],
     ) {
         for size in &sizes {
-            for contestant in scope.among(&["pteros", "cyclone", "fastdds"]) {
+            for contestant in among(scope, &CONTESTANTS, policies) {
                 let case = vec![("qos", (*policies).to_owned()), ("size", size.to_string())];
                 let mut cell = cell(case, contestant, &flow(policies, *size, extent));
                 cell.seconds += 0.8;
