@@ -78,6 +78,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pteros-net",
             "pteros-shm",
             "pteros-store",
+            "pteros-security",
         ],
     ),
     // rtps for its values only: ids and names of policies.

@@ -443,6 +443,7 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
                     .unwrap_or(true),
             ..options.shared_memory
         },
+        security: default.security,
         trace,
     })
 }

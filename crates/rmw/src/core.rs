@@ -32,6 +32,7 @@ use crate::linking::Linking;
 use crate::neighbours::Neighbours;
 use crate::reader::ReaderEndpoint;
 use crate::ready::ReadyQueue;
+use crate::security::{Credentials, Security, SecurityOptions};
 use crate::shared_memory::SharedMemoryOptions;
 use crate::trace::{self, TraceOptions, Tracer};
 use crate::type_objects::Announced;
@@ -83,6 +84,9 @@ pub struct CoreOptions {
     pub spin: Duration,
     /// Links to processes of this host.
     pub shared_memory: SharedMemoryOptions,
+    /// The identity of a secured context. It authenticates others and is not met
+    /// by, and does not meet, anybody before that.
+    pub security: Option<SecurityOptions>,
     /// Whether and where it is traced, see [`crate::trace`].
     pub trace: Option<TraceOptions>,
 }
@@ -108,6 +112,7 @@ impl Default for CoreOptions {
             limits: Limits::default(),
             spin: Duration::ZERO,
             shared_memory: SharedMemoryOptions::default(),
+            security: None,
             trace: None,
         }
     }
@@ -179,6 +184,7 @@ pub struct Core {
     /// Messages that go to other processes in a moment.
     pub(crate) aside: Aside,
     pub(crate) neighbours: Mutex<Neighbours>,
+    pub(crate) security: Option<Box<Security>>,
     /// Some of their ends wait to be heeded.
     pub(crate) ends_wait: AtomicBool,
     /// At work, in the order of the options' controllers.
@@ -192,7 +198,13 @@ impl Core {
     /// # Errors
     /// See [`OpenError`].
     pub fn open(env: Arc<dyn Env>, options: CoreOptions) -> Result<Arc<Self>, OpenError> {
-        let prefix = guid_prefix(env.unique());
+        let candidate = guid_prefix(env.unique());
+        let credentials = options
+            .security
+            .as_ref()
+            .map(|security| Credentials::load(security, options.domain_id, candidate, env.wall()));
+        let credentials = credentials.transpose()?;
+        let prefix = credentials.as_ref().map_or(candidate, |own| own.prefix);
         let plan = SocketPlan {
             domain_id: options.domain_id,
             local_only: options.local_only,
@@ -201,7 +213,8 @@ impl Core {
             buffer_bytes: options.buffer_bytes,
             prefix,
             shared_memory: SharedMemoryOptions {
-                on: options.shared_memory.on && !options.isolated,
+                // Boards and rings tell in the open who is there and what it says.
+                on: options.shared_memory.on && !options.isolated && credentials.is_none(),
                 ..options.shared_memory
             },
         };
@@ -222,7 +235,10 @@ impl Core {
             tracing::warn!("{reason}; processes of this host are reached by UDP");
         }
         let linking = Linking::new(opened.links);
-        let config = ParticipantConfig {
+        let user_data = format!("enclave={};", options.enclave).into_bytes();
+        let security = credentials.as_ref();
+        let mut config = ParticipantConfig {
+            security: security.map(|own| own.announced(user_data.clone())),
             reach: Reach {
                 own: opened.own.clone(),
                 local_only: options.local_only,
@@ -231,7 +247,7 @@ impl Core {
             default_unicast: opened.unicast.clone(),
             metatraffic_multicast: opened.multicast.into_iter().collect(),
             announce_to: announce_to(&options, opened.multicast),
-            user_data: format!("enclave={};", options.enclave).into_bytes(),
+            user_data,
             entity_name: Some(options.enclave.clone()),
             lease: options.lease,
             posts_notices: opened.transport.board().is_some(),
@@ -240,8 +256,16 @@ impl Core {
             properties: vec![linking.property()],
             ..ParticipantConfig::new(prefix, options.domain_id)
         };
+        if config.security.is_some() {
+            // Those who are authenticated hear of it.
+            config.user_data = Vec::new();
+            config.entity_name = None;
+            config.properties = Vec::new();
+        }
         let now = env.now();
-        let participant = Arc::new(Mutex::new(Participant::new(now, config)));
+        let participant = Participant::new(now, config);
+        let security = credentials.map(|own| own.into_security(participant.data()));
+        let participant = Arc::new(Mutex::new(participant));
         let core = Arc::new_cyclic(|me| Self {
             helper: match env.looks_after(me) {
                 true => None,
@@ -273,6 +297,7 @@ impl Core {
             waiters: Waiters::default(),
             aside: Aside::default(),
             neighbours: Mutex::default(),
+            security: security.map(Box::new),
             ends_wait: AtomicBool::new(false),
             flows: options
                 .flow_controllers

@@ -24,6 +24,8 @@ pub enum Machine {
     Graph,
     /// Boards of neighbours.
     Neighbours,
+    /// Handshakes with strangers.
+    Handshakes,
     /// A user writer.
     Writer(EntityId),
     /// A user reader.

@@ -428,6 +428,7 @@ impl Core {
             Machine::Links => self.turn_links(now),
             Machine::Graph => self.announce_graph(now),
             Machine::Neighbours => self.turn_neighbours(now),
+            Machine::Handshakes => self.turn_handshakes(now),
             Machine::Writer(id) => {
                 if let Some(writer) = self.writer(id) {
                     writer.handle_timeout(now);

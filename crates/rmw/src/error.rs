@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use pteros_msg::filter::FilterError;
+use pteros_security::fault::Fault;
 use thiserror::Error;
 
 use crate::qos::{FixedPolicy, QosError};
@@ -74,6 +75,20 @@ pub enum OpenError {
     TraceBytes {
         /// The size asked for.
         given: usize,
+    },
+    /// The enclave of a secured context cannot be used.
+    #[error("the enclave cannot be used: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Enclave(Vec<Fault>),
+    /// Its certificate has no name.
+    #[error("the enclave's certificate cannot be used: {0}")]
+    Identity(String),
+    /// Its permissions do not let it be in the domain.
+    #[error("may not join domain {domain_id}: {verdict}")]
+    MayNotJoin {
+        /// The domain.
+        domain_id: u32,
+        /// The rule that says so, with its file and line.
+        verdict: String,
     },
     /// A socket could not be made.
     #[error("open {what}: {source}")]

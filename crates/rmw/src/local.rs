@@ -96,7 +96,7 @@ impl Core {
     ) {
         match verdict {
             Verdict::Matched => self.join(now, writer, reader),
-            Verdict::OtherPartition => {}
+            Verdict::OtherPartition | Verdict::OtherProtection => {}
             Verdict::InconsistentType => {
                 self.warn_of_types(&writer.data, &reader.data);
                 writer.events.note_other_type(&reader.data);

@@ -352,6 +352,7 @@ impl Core {
 
     fn apply(&self, now: Instant, event: ParticipantEvent) {
         self.graph.note(&event);
+        self.heed_strangers(now, &event);
         match event {
             ParticipantEvent::Matched {
                 local,
@@ -407,6 +408,10 @@ impl Core {
             ParticipantEvent::ParticipantChanged(_)
             | ParticipantEvent::EndpointDiscovered(_)
             | ParticipantEvent::EndpointLost(_)
+            | ParticipantEvent::Stranger(_)
+            | ParticipantEvent::Unauthenticated(_)
+            | ParticipantEvent::StatelessMessage { .. }
+            | ParticipantEvent::KeysMessage { .. }
             | ParticipantEvent::TypesLearned => {}
         }
         self.note_progress();

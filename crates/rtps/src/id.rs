@@ -69,6 +69,31 @@ impl EntityId {
     /// Writer liveliness protocol, reader.
     pub const WLP_READER: Self = Self::new([0, 2, 0], 0xc7);
 
+    /// Handshakes of DDS Security, writer (1.1 §7.4.5).
+    pub const STATELESS_WRITER: Self = Self::new([0, 2, 1], 0xc3);
+    /// Handshakes of DDS Security, reader.
+    pub const STATELESS_READER: Self = Self::new([0, 2, 1], 0xc4);
+    /// Exchange of keys, writer.
+    pub const VOLATILE_SECURE_WRITER: Self = Self::new([0xff, 2, 2], 0xc3);
+    /// Exchange of keys, reader.
+    pub const VOLATILE_SECURE_READER: Self = Self::new([0xff, 2, 2], 0xc4);
+    /// Secured SPDP, writer.
+    pub const SECURE_SPDP_WRITER: Self = Self::new([0xff, 1, 1], 0xc2);
+    /// Secured SPDP, reader.
+    pub const SECURE_SPDP_READER: Self = Self::new([0xff, 1, 1], 0xc7);
+    /// Secured SEDP writer of publications.
+    pub const SECURE_PUBLICATIONS_WRITER: Self = Self::new([0xff, 0, 3], 0xc2);
+    /// Secured SEDP reader of publications.
+    pub const SECURE_PUBLICATIONS_READER: Self = Self::new([0xff, 0, 3], 0xc7);
+    /// Secured SEDP writer of subscriptions.
+    pub const SECURE_SUBSCRIPTIONS_WRITER: Self = Self::new([0xff, 0, 4], 0xc2);
+    /// Secured SEDP reader of subscriptions.
+    pub const SECURE_SUBSCRIPTIONS_READER: Self = Self::new([0xff, 0, 4], 0xc7);
+    /// Secured writer liveliness protocol, writer.
+    pub const SECURE_WLP_WRITER: Self = Self::new([0xff, 2, 0], 0xc2);
+    /// Secured writer liveliness protocol, reader.
+    pub const SECURE_WLP_READER: Self = Self::new([0xff, 2, 0], 0xc7);
+
     /// TypeLookup service, writer of requests.
     pub const TYPE_REQUEST_WRITER: Self = Self::new([0, 3, 0], 0xc3);
     /// TypeLookup service, reader of requests.

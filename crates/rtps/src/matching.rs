@@ -12,7 +12,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use crate::discovery::data::EndpointData;
+use crate::discovery::data::{EndpointData, protects_alike};
 use crate::id::{EntityId, Guid};
 use crate::qos::{PolicyId, incompatibilities};
 
@@ -27,6 +27,8 @@ pub enum Verdict {
     InconsistentType,
     /// No partition in common. Not an error in DDS, so never reported.
     OtherPartition,
+    /// They protect what they say in different ways (DDS Security 1.1 §9.4.2).
+    OtherProtection,
 }
 
 /// Judges a writer and a reader on the same topic. Partition is looked at
@@ -35,6 +37,9 @@ pub fn judge(writer: &EndpointData, reader: &EndpointData) -> Verdict {
     let policies = incompatibilities(&writer.qos, &reader.qos);
     if policies.contains(&PolicyId::Partition) {
         return Verdict::OtherPartition;
+    }
+    if !protects_alike(writer, reader) {
+        return Verdict::OtherProtection;
     }
     if writer.type_name != reader.type_name {
         return Verdict::InconsistentType;

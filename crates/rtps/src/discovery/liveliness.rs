@@ -4,13 +4,18 @@
 //! lease. Manual by topic is each writer's own business (HEARTBEAT with the
 //! liveliness flag).
 
-use crate::discovery::channel::Channel;
-use crate::discovery::data::ParticipantMessageData;
+use alloc::boxed::Box;
+
+use crate::discovery::channel::{Channel, earliest};
+use crate::discovery::data::{ParticipantData, ParticipantMessageData};
 use crate::discovery::spdp;
 use crate::history::ChangeKind;
 use crate::id::{EntityId, GuidPrefix};
+use crate::locator::Route;
 use crate::qos::Liveliness;
+use crate::receiver::Source;
 use crate::time::{Duration, Instant};
+use crate::wire::Submessage;
 
 /// The shortest pause between two assertions of one kind, so that a peer's
 /// or a user's tiny lease cannot turn us into a flood.
@@ -19,6 +24,10 @@ const PAUSE_MIN: Duration = Duration::from_millis(5);
 /// Our assertions and the peers'.
 pub(crate) struct Wlp {
     pub(crate) channel: Channel,
+    /// To and from those who have proved who they are.
+    secured: Option<Box<Channel>>,
+    /// Whether they use the other one, too: some topics' liveliness is open.
+    is_open: bool,
     prefix: GuidPrefix,
     /// The pause between automatic assertions, while there are such writers.
     period: Option<Duration>,
@@ -29,8 +38,17 @@ pub(crate) struct Wlp {
 }
 
 impl Wlp {
-    pub(crate) fn new(prefix: GuidPrefix) -> Self {
+    pub(crate) fn new(prefix: GuidPrefix, is_secured: bool, is_open: bool) -> Self {
         Self {
+            secured: is_secured.then(|| {
+                Box::new(Channel::new(
+                    prefix,
+                    EntityId::SECURE_WLP_WRITER,
+                    EntityId::SECURE_WLP_READER,
+                    (spdp::SECURE_WLP_WRITER, spdp::SECURE_WLP_READER),
+                ))
+            }),
+            is_open,
             channel: Channel::new(
                 prefix,
                 EntityId::WLP_WRITER,
@@ -46,6 +64,30 @@ impl Wlp {
             manual_at: None,
             asserted: [false; 2],
         }
+    }
+
+    /// Both.
+    pub(crate) fn channels(&mut self) -> impl Iterator<Item = &mut Channel> {
+        let secured = self.secured.as_deref_mut();
+        [&mut self.channel].into_iter().chain(secured)
+    }
+
+    /// Starts talking to a peer, by the channel that it has to be talked to.
+    pub(crate) fn meet(&mut self, now: Instant, peer: &ParticipantData, at: &Route, is_in: bool) {
+        let secured = self.secured.as_deref_mut().filter(|_| is_in);
+        if secured.is_none() || self.is_open {
+            self.channel.meet(now, peer, at);
+        }
+        if let Some(secured) = secured {
+            secured.meet(now, peer, at);
+        }
+    }
+
+    /// Gives a submessage to the machine that it concerns; false if it is of
+    /// another topic.
+    pub(crate) fn handle(&mut self, now: Instant, source: &Source, message: &Submessage) -> bool {
+        self.channels()
+            .any(|channel| channel.handle(now, source, message))
     }
 
     /// The shortest lease among our writers with automatic liveliness; `None`
@@ -73,7 +115,9 @@ impl Wlp {
         }
         let message = ParticipantMessageData::liveliness(self.prefix, kind);
         let key = message.key_hash();
-        self.channel.put(now, key, message.encode());
+        for channel in self.channels() {
+            channel.put(now, key, message.encode());
+        }
         let [automatic, manual] = &mut self.asserted;
         match kind {
             Liveliness::Automatic => *automatic = true,
@@ -104,9 +148,14 @@ impl Wlp {
         (self.next != Instant::FAR_FUTURE).then_some(self.next)
     }
 
+    pub(crate) fn next_timeout_of_channels(&self) -> Option<Instant> {
+        let secured = self.secured.as_deref().and_then(Channel::next_timeout);
+        earliest(self.channel.next_timeout(), secured)
+    }
+
     /// The next assertion of a peer.
     pub(crate) fn poll_assertion(&mut self) -> Option<(GuidPrefix, Liveliness)> {
-        while let Some(change) = self.channel.poll_change() {
+        while let Some(change) = self.channels().find_map(Channel::poll_change) {
             if change.kind != ChangeKind::Alive {
                 continue;
             }

@@ -7,4 +7,5 @@ pub(crate) mod lease;
 pub(crate) mod liveliness;
 pub(crate) mod sedp;
 pub mod spdp;
+pub(crate) mod stateless;
 pub mod type_lookup;

@@ -46,6 +46,32 @@ pub const TYPE_REPLY_WRITER: u32 = 1 << 14;
 /// PID_BUILTIN_ENDPOINT_SET: TypeLookup's reader of replies.
 pub const TYPE_REPLY_READER: u32 = 1 << 15;
 
+/// PID_BUILTIN_ENDPOINT_SET: secured SEDP's writer of publications (DDS Security
+/// 1.1 §7.4.1.4 and the bits of its table 8).
+pub const SECURE_PUBLICATIONS_WRITER: u32 = 1 << 16;
+/// PID_BUILTIN_ENDPOINT_SET: secured SEDP's reader of publications.
+pub const SECURE_PUBLICATIONS_READER: u32 = 1 << 17;
+/// PID_BUILTIN_ENDPOINT_SET: secured SEDP's writer of subscriptions.
+pub const SECURE_SUBSCRIPTIONS_WRITER: u32 = 1 << 18;
+/// PID_BUILTIN_ENDPOINT_SET: secured SEDP's reader of subscriptions.
+pub const SECURE_SUBSCRIPTIONS_READER: u32 = 1 << 19;
+/// PID_BUILTIN_ENDPOINT_SET: secured writer of participant messages.
+pub const SECURE_WLP_WRITER: u32 = 1 << 20;
+/// PID_BUILTIN_ENDPOINT_SET: secured reader of participant messages.
+pub const SECURE_WLP_READER: u32 = 1 << 21;
+/// PID_BUILTIN_ENDPOINT_SET: writer of handshakes.
+pub const STATELESS_WRITER: u32 = 1 << 22;
+/// PID_BUILTIN_ENDPOINT_SET: reader of handshakes.
+pub const STATELESS_READER: u32 = 1 << 23;
+/// PID_BUILTIN_ENDPOINT_SET: writer of keys.
+pub const VOLATILE_SECURE_WRITER: u32 = 1 << 24;
+/// PID_BUILTIN_ENDPOINT_SET: reader of keys.
+pub const VOLATILE_SECURE_READER: u32 = 1 << 25;
+/// PID_BUILTIN_ENDPOINT_SET: secured SPDP's writer.
+pub const SECURE_SPDP_WRITER: u32 = 1 << 26;
+/// PID_BUILTIN_ENDPOINT_SET: secured SPDP's reader.
+pub const SECURE_SPDP_READER: u32 = 1 << 27;
+
 /// The built-in endpoints we have: 0xfc3f, what Cyclone announces too when
 /// security is out of play.
 pub const OUR_ENDPOINTS: u32 = PARTICIPANT_ANNOUNCER
@@ -60,6 +86,29 @@ pub const OUR_ENDPOINTS: u32 = PARTICIPANT_ANNOUNCER
     | TYPE_REQUEST_READER
     | TYPE_REPLY_WRITER
     | TYPE_REPLY_READER;
+
+/// The built-in endpoints of a secured participant. It tells nobody what its
+/// types are made of: that service knows no protection.
+pub const OUR_SECURED_ENDPOINTS: u32 = PARTICIPANT_ANNOUNCER
+    | PARTICIPANT_DETECTOR
+    | PUBLICATIONS_ANNOUNCER
+    | PUBLICATIONS_DETECTOR
+    | SUBSCRIPTIONS_ANNOUNCER
+    | SUBSCRIPTIONS_DETECTOR
+    | PARTICIPANT_MESSAGE_WRITER
+    | PARTICIPANT_MESSAGE_READER
+    | SECURE_PUBLICATIONS_WRITER
+    | SECURE_PUBLICATIONS_READER
+    | SECURE_SUBSCRIPTIONS_WRITER
+    | SECURE_SUBSCRIPTIONS_READER
+    | SECURE_WLP_WRITER
+    | SECURE_WLP_READER
+    | STATELESS_WRITER
+    | STATELESS_READER
+    | VOLATILE_SECURE_WRITER
+    | VOLATILE_SECURE_READER
+    | SECURE_SPDP_WRITER
+    | SECURE_SPDP_READER;
 
 /// Pauses after the first announcements, in milliseconds.
 const BURST: [i64; 4] = [100, 100, 200, 400];

@@ -55,6 +55,10 @@ impl Participant {
             // Meant for others; what it has to tell us it posts.
             return;
         }
+        let secured = self.secured.as_ref();
+        if secured.is_some_and(|own| own.is_beyond_announcing(peer.prefix)) {
+            return;
+        }
         let proof = proof(from, &peer.metatraffic_unicast, &self.config.reach);
         if let Some(known) = self.peers.data(peer.prefix) {
             if !lives_elsewhere(known, &peer) {
@@ -68,6 +72,9 @@ impl Participant {
             }
             // A source address is forged easily, so even one that fits has to
             // answer first, as a newcomer has; until then the old ones hold.
+        }
+        if !self.is_welcome(&peer) {
+            return;
         }
         let route = route(&self.config.reach, &peer.metatraffic_unicast, proof);
         if route.locators.is_empty() {
@@ -132,6 +139,11 @@ impl Participant {
             self.stats.impersonation.tally();
             return;
         }
+        let secured = self.secured.as_ref();
+        if secured.is_some_and(|own| own.is_beyond_announcing(prefix)) {
+            // Anybody can say so; its secured goodbye counts, or its silence.
+            return;
+        }
         self.candidates.take(prefix);
         let Some(known) = self.peers.data(prefix) else {
             return;
@@ -167,6 +179,9 @@ impl Participant {
         let Some(candidate) = self.candidates.take(prefix) else {
             return;
         };
+        if self.keep_out(&candidate.data, proof) {
+            return;
+        }
         self.grant_lease(now, &candidate.data);
         self.meet(now, candidate.data, proof);
     }
@@ -216,9 +231,13 @@ impl Participant {
     /// they have known us for long.
     pub(super) fn transmit_answers(&mut self, now: Instant, out: &mut Outbox) {
         let question = HEADER_BYTES + INFO_DST_BYTES + Heartbeat::SIZE_BYTES;
+        let whole = (question + DATA_HEAD_BYTES).saturating_add(self.announcer.change().0.len());
         let sizes = AnswerSizes {
-            whole: (question + DATA_HEAD_BYTES).saturating_add(self.announcer.change().0.len()),
-            question,
+            whole,
+            question: match self.secured {
+                None => question,
+                Some(_) => whole,
+            },
         };
         let limits = self.config.limits;
         while !out.is_full()
@@ -226,6 +245,12 @@ impl Participant {
                 self.candidates
                     .next_answer(now, &limits, sizes, &mut self.stats.answers_withheld)
         {
+            if self.secured.is_some() {
+                // A question would be of a topic that a stranger hears nothing of.
+                self.stats.announcements_sent.tally();
+                self.write_announcement(&route.locators, Some(prefix), None, out);
+                continue;
+            }
             let probe = self.sedp.publications.probe();
             if answer == Answer::Whole {
                 self.stats.announcements_sent.tally();

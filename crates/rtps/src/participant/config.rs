@@ -9,6 +9,8 @@ use crate::id::GuidPrefix;
 use crate::locator::{Locator, Reach};
 use crate::time::Duration;
 
+use super::secured::SecurityConfig;
+
 /// What a participant announces and how it looks for others.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ParticipantConfig {
@@ -41,6 +43,9 @@ pub struct ParticipantConfig {
     pub posts_notices: bool,
     /// Topics whose endpoints neighbours are not told of.
     pub unposted_topics: Vec<String>,
+    /// Whether others have to prove who they are. `user_data`, `entity_name` and
+    /// `properties` are told to everybody in any case.
+    pub security: Option<SecurityConfig>,
     /// Bounds of what peers can make us keep.
     pub limits: ParticipantLimits,
 }
@@ -65,6 +70,7 @@ impl ParticipantConfig {
             properties: Vec::new(),
             posts_notices: false,
             unposted_topics: Vec::new(),
+            security: None,
             limits: ParticipantLimits::default(),
         }
     }
@@ -132,6 +138,8 @@ pub struct ParticipantStats {
     pub unreachable: u64,
     /// Participants refused because the table was full.
     pub participants_refused: u64,
+    /// Announcements without an identity, where one is needed.
+    pub unauthenticated: u64,
     /// Endpoints ignored because a table was full.
     pub endpoints_refused: u64,
 }

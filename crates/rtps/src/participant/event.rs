@@ -3,6 +3,8 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use bytes::Bytes;
+
 use crate::discovery::data::{EndpointData, ParticipantData};
 use crate::id::{Guid, GuidPrefix, VendorId};
 use crate::locator::Route;
@@ -19,6 +21,9 @@ pub enum LostReason {
     Replaced,
     /// Its process ended without a goodbye, which the owner saw.
     ProcessEnded,
+    /// It may be here no longer: what it proved itself with has expired, or was
+    /// taken back.
+    Expelled,
     /// It began anew with the same GUID, and is met again as another one.
     BeganAnew,
 }
@@ -87,6 +92,25 @@ pub enum ParticipantEvent {
         local: Guid,
         /// Theirs.
         remote: Arc<EndpointData>,
+    },
+    /// A participant that can prove who it is has answered; it is neither met nor
+    /// known until it has ([`Participant::admit`](super::Participant::admit)).
+    Stranger(Arc<ParticipantData>),
+    /// A participant that cannot prove who it is; it is not met.
+    Unauthenticated(Arc<ParticipantData>),
+    /// A stranger, or somebody in its name, says something of the handshake.
+    StatelessMessage {
+        /// Who.
+        from: GuidPrefix,
+        /// With its encapsulation.
+        payload: Bytes,
+    },
+    /// One who has proved who it is says something about keys.
+    KeysMessage {
+        /// Who.
+        from: GuidPrefix,
+        /// With its encapsulation.
+        payload: Bytes,
     },
     /// Peers sent what was asked with
     /// [`Participant::foreign_type`](super::Participant::foreign_type).

@@ -26,13 +26,16 @@ mod neighbour;
 mod pairing;
 mod peer;
 mod remotes;
+mod secured;
 mod tombstone;
 
 pub use config::{ParticipantConfig, ParticipantLimits, ParticipantStats};
 pub use event::{LostReason, ParticipantEvent};
 pub use neighbour::{Notice, Notices};
 pub use remotes::RemoteEndpoint;
+pub use secured::SecurityConfig;
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -62,6 +65,7 @@ use endpoints::Endpoints;
 use neighbour::Postbox;
 use peer::Peers;
 use remotes::Remotes;
+use secured::Secured;
 use tombstone::Tombstones;
 
 /// One participant's discovery, without IO. See the module for how to drive it.
@@ -84,6 +88,7 @@ pub struct Participant {
     pairs: Pairs,
     events: VecDeque<ParticipantEvent>,
     postbox: Postbox,
+    secured: Option<Box<Secured>>,
     stats: ParticipantStats,
 }
 
@@ -91,7 +96,9 @@ impl Participant {
     /// A participant that announces itself at once. Sends nothing by itself.
     pub fn new(now: Instant, config: ParticipantConfig) -> Self {
         let data = announcement(&config);
+        let secured = config.security.clone();
         Self {
+            secured: secured.map(|own| Box::new(Secured::new(now, own, &data))),
             announcer: Announcer::new(now, &data, announce_period(&config)),
             announce_to: Arc::from(config.announce_to.as_slice()),
             candidates: Candidates::default(),
@@ -99,8 +106,15 @@ impl Participant {
             peers: Peers::default(),
             leases: Leases::default(),
             tombstones: Tombstones::default(),
-            sedp: Sedp::new(config.prefix),
-            wlp: Wlp::new(config.prefix),
+            sedp: Sedp::new(config.prefix, config.security.is_some()),
+            wlp: Wlp::new(
+                config.prefix,
+                config.security.is_some(),
+                config
+                    .security
+                    .as_ref()
+                    .is_none_or(|own| own.open_liveliness),
+            ),
             types: TypeLookup::new(config.prefix),
             locals: Endpoints::default(),
             remotes: Remotes::default(),
@@ -154,18 +168,22 @@ impl Participant {
             self.promote(now, from, source.prefix);
             self.note_shown(from, source.prefix);
         }
-        if self.sedp.publications.handle(now, source, message)
-            || self.sedp.subscriptions.handle(now, source, message)
-        {
+        if self.handle_secured(now, source, message) {
+            return;
+        }
+        if self.sedp.handle(now, source, message) {
             while let Some(news) = self.sedp.poll_news(&self.config.limits.data) {
                 self.handle_news(now, news);
             }
             while let Some(prefix) = self.sedp.poll_began_anew() {
                 self.lose(prefix, LostReason::BeganAnew);
             }
-        } else if self.wlp.channel.handle(now, source, message) {
+        } else if self.wlp.handle(now, source, message) {
             self.tell_assertions();
         } else if TypeLookup::is_concerned(message) {
+            if self.secured.is_some() {
+                return;
+            }
             self.meet_for_types(now, source.prefix);
             if self.types.handle(now, source, message) && self.types.take_news() {
                 self.events.push_back(ParticipantEvent::TypesLearned);
@@ -203,9 +221,12 @@ impl Participant {
         self.claims.expire(now, &self.config.limits);
         self.wlp.handle_timeout(now);
         self.post_assertions();
-        self.wlp.channel.handle_timeout(now);
-        self.sedp.publications.handle_timeout(now);
-        self.sedp.subscriptions.handle_timeout(now);
+        for channel in self.wlp.channels().chain(self.sedp.channels()) {
+            channel.handle_timeout(now);
+        }
+        if let Some(secured) = &mut self.secured {
+            secured.handle_timeout(now);
+        }
         self.types.requests.handle_timeout(now);
         self.types.replies.handle_timeout(now);
     }
@@ -221,9 +242,9 @@ impl Participant {
             self.peers.next_timeout(),
             self.tombstones.next_timeout(),
             self.wlp.next_timeout(),
-            self.wlp.channel.next_timeout(),
-            self.sedp.publications.next_timeout(),
-            self.sedp.subscriptions.next_timeout(),
+            self.sedp.next_timeout(),
+            self.wlp.next_timeout_of_channels(),
+            self.secured.as_ref().and_then(|own| own.next_timeout()),
             self.types.requests.next_timeout(),
             self.types.replies.next_timeout(),
         ]
@@ -282,10 +303,10 @@ impl Participant {
     /// Takes back a writer or reader of ours; `Unmatched` is told for each of
     /// its matches. Unknown ones are ignored.
     pub fn remove_endpoint(&mut self, now: Instant, guid: Guid) {
-        if self.locals.remove(guid).is_none() {
+        let Some(data) = self.locals.remove(guid) else {
             return;
-        }
-        self.sedp.retract(now, guid);
+        };
+        self.sedp.retract(now, &data);
         self.postbox.post(|| Notice::Gone(guid));
         self.unpair_local(guid);
         self.update_automatic_lease(now);
@@ -309,6 +330,9 @@ impl Participant {
         self.config.user_data = user_data;
         self.data = announcement(&self.config);
         self.announcer.update(now, &self.data);
+        if let Some(secured) = &mut self.secured {
+            secured.announce(now, &self.data);
+        }
         let data = &self.data;
         self.postbox.post(|| Notice::Participant(data.encode()));
     }
@@ -345,24 +369,30 @@ impl Participant {
         self.transmit_answers(now, out);
         self.transmit_probes(now, out);
         self.transmit_questions(now, out);
-        let publications = self.sedp.publications.poll_transmit(now, out);
-        let subscriptions = self.sedp.subscriptions.poll_transmit(now, out);
-        let liveliness = self.wlp.channel.poll_transmit(now, out);
+        let secured = self.secured.as_mut();
+        let mut more = secured.is_some_and(|own| own.poll_transmit(now, out));
+        for channel in self.sedp.channels().chain(self.wlp.channels()) {
+            more |= channel.poll_transmit(now, out);
+        }
         let requests = self.types.requests.poll_transmit(now, out);
         let replies = self.types.replies.poll_transmit(now, out);
-        publications || subscriptions || liveliness || requests || replies || out.is_full()
+        more || requests || replies || out.is_full()
     }
 
     /// Says goodbye: takes back all endpoints and the participant itself, so
     /// that peers need not wait for the lease. Best effort; the participant
     /// should not be used afterwards.
     pub fn farewell(&mut self, now: Instant, out: &mut Outbox) {
-        let locals: Vec<Guid> = self.locals.iter().map(|e| e.guid).collect();
-        for guid in locals {
-            self.sedp.retract(now, guid);
+        let locals: Vec<_> = self.locals.iter().cloned().collect();
+        for data in locals {
+            self.sedp.retract(now, &data);
         }
-        self.sedp.publications.poll_transmit(now, out);
-        self.sedp.subscriptions.poll_transmit(now, out);
+        for channel in self.sedp.channels() {
+            channel.poll_transmit(now, out);
+        }
+        if let Some(secured) = &mut self.secured {
+            secured.farewell(now, out);
+        }
         self.transmit_goodbye(out);
     }
 
@@ -447,7 +477,10 @@ fn announcement(config: &ParticipantConfig) -> ParticipantData {
         vendor: VendorId::PTEROS,
         domain_id: Some(config.domain_id),
         domain_tag: None,
-        builtin_endpoints: spdp::OUR_ENDPOINTS,
+        builtin_endpoints: match config.security {
+            None => spdp::OUR_ENDPOINTS,
+            Some(_) => spdp::OUR_SECURED_ENDPOINTS,
+        },
         builtin_qos: 0,
         metatraffic_unicast: config.metatraffic_unicast.clone(),
         metatraffic_multicast: config.metatraffic_multicast.clone(),
@@ -459,6 +492,9 @@ fn announcement(config: &ParticipantConfig) -> ParticipantData {
         entity_name: config.entity_name.clone(),
         properties: config.properties.clone(),
         expects_inline_qos: false,
-        security_tokens: Vec::new(),
+        security_tokens: match &config.security {
+            None => Vec::new(),
+            Some(security) => security.tokens.clone(),
+        },
     }
 }

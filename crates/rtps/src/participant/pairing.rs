@@ -23,11 +23,14 @@ impl Participant {
     /// Starts speaking to a participant.
     pub(super) fn meet(&mut self, now: Instant, data: Arc<ParticipantData>, proof: Proof) {
         let peer = Peer::new(data.clone(), proof, &self.config.reach, false);
-        self.sedp.publications.meet(now, &data, &peer.metatraffic);
-        self.sedp.subscriptions.meet(now, &data, &peer.metatraffic);
-        self.wlp.channel.meet(now, &data, &peer.metatraffic);
-        self.types.requests.meet(now, &data, &peer.metatraffic);
-        self.types.replies.meet(now, &data, &peer.metatraffic);
+        let is_in = self.is_authenticated(data.prefix);
+        let at = &peer.metatraffic;
+        self.sedp.meet(now, &data, at, is_in);
+        self.wlp.meet(now, &data, at, is_in);
+        if self.secured.is_none() {
+            self.types.requests.meet(now, &data, at);
+            self.types.replies.meet(now, &data, at);
+        }
         let is_first_afar = !peer.metatraffic.is_same_host()
             && self
                 .peers
@@ -76,10 +79,11 @@ impl Participant {
 
     /// No built-in endpoint speaks with it any more.
     pub(super) fn part(&mut self, prefix: GuidPrefix) {
-        self.sedp.publications.part(prefix);
-        self.sedp.subscriptions.part(prefix);
-        self.wlp.channel.part(prefix);
+        for channel in self.sedp.channels().chain(self.wlp.channels()) {
+            channel.part(prefix);
+        }
         self.types.part(prefix);
+        self.part_secured(prefix);
     }
 
     /// Chooses the routes to a participant anew and tells whose changed.
@@ -89,14 +93,13 @@ impl Participant {
             return;
         };
         if before.metatraffic != after.metatraffic {
-            for channel in [
-                &mut self.sedp.publications,
-                &mut self.sedp.subscriptions,
-                &mut self.wlp.channel,
-                &mut self.types.requests,
-                &mut self.types.replies,
-            ] {
+            let types = [&mut self.types.requests, &mut self.types.replies];
+            let channels = self.sedp.channels().chain(self.wlp.channels());
+            for channel in channels.chain(types) {
                 channel.reroute(prefix, &after.metatraffic);
+            }
+            if let Some(secured) = &mut self.secured {
+                secured.reroute(prefix, &after.metatraffic);
             }
         }
         for remote in self.remotes.of(prefix).map(RemoteEndpoint::data) {
@@ -126,11 +129,24 @@ impl Participant {
     /// A change of a peer's SEDP arrived.
     pub(super) fn handle_news(&mut self, now: Instant, news: News) {
         match news {
-            News::Endpoint(data) => {
+            News::Endpoint(data, by) => {
+                let known = self.remotes.find(data.guid);
+                let known = known.is_none_or(|known| known.is_discovery_protected() == by.secured);
+                if !known || data.is_discovery_protected() != by.secured {
+                    self.stats.impersonation.tally();
+                    return;
+                }
                 self.claim_for(now, &data);
                 self.handle_endpoint(*data);
             }
-            News::Gone(guid) => self.end_endpoint(guid),
+            News::Gone(guid, by) => {
+                let known = self.remotes.find(guid);
+                if known.is_some_and(|known| known.is_discovery_protected() != by.secured) {
+                    self.stats.impersonation.tally();
+                    return;
+                }
+                self.end_endpoint(guid);
+            }
             News::Malformed => self.stats.malformed.tally(),
             News::Impersonation => self.stats.impersonation.tally(),
         }
@@ -266,7 +282,7 @@ impl Participant {
                 policies,
             },
             Verdict::InconsistentType => ParticipantEvent::InconsistentTopic { local, remote },
-            Verdict::OtherPartition => return,
+            Verdict::OtherPartition | Verdict::OtherProtection => return,
         };
         self.events.push_back(event);
     }

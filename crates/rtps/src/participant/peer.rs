@@ -97,6 +97,11 @@ impl Peer {
         reach.choose(named).locators.first().copied()
     }
 
+    /// What its source address said when it was met.
+    pub(super) fn proof(&self) -> Proof {
+        self.proof
+    }
+
     /// It was heard from an address at which it was asked.
     pub(super) fn note_shown(&mut self, ip: [u8; 4]) {
         if self.shown.len() >= SHOWN_MAX {

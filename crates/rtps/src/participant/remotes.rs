@@ -83,6 +83,11 @@ impl<'a> RemoteEndpoint<'a> {
         self.record.kind.bare.group
     }
 
+    /// Whether it is announced to those alone who have proved who they are.
+    pub(super) fn is_discovery_protected(self) -> bool {
+        self.record.kind.bare.is_discovery_protected()
+    }
+
     /// All that it announced, put together. Allocates.
     pub fn data(self) -> EndpointData {
         let Record { kind, places, .. } = self.record;

@@ -344,5 +344,6 @@ pub fn endpoint(guid: Guid, topic: &str, type_name: &str, qos: EndpointQos) -> E
         max_serialized_size: None,
         content_filter: None,
         group: None,
+        security_info: None,
     }
 }

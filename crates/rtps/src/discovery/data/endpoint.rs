@@ -44,6 +44,9 @@ pub struct EndpointData {
     /// The DDS publisher or subscriber it belongs to, where that has several
     /// endpoints that are presented as one whole.
     pub group: Option<Guid>,
+    /// ENDPOINT_SECURITY_INFO: what of it is protected, and how (DDS Security 1.1
+    /// §7.4.1.5, §9.4.2).
+    pub security_info: Option<(u32, u32)>,
 }
 
 impl EndpointData {
@@ -61,12 +64,20 @@ impl EndpointData {
             max_serialized_size: None,
             content_filter: None,
             group: None,
+            security_info: None,
         }
     }
 
     /// Whether it is a writer.
     pub fn is_writer(&self) -> bool {
         self.guid.entity.is_writer()
+    }
+
+    /// Whether it is announced to those alone who have proved who they are.
+    pub fn is_discovery_protected(&self) -> bool {
+        let protected = SECURITY_VALID | DISCOVERY_PROTECTED;
+        self.security_info
+            .is_some_and(|(attributes, _)| attributes & protected == protected)
     }
 
     /// Reads the payload of an SEDP sample, encapsulation included, within the
@@ -121,6 +132,9 @@ impl EndpointData {
                 let group = self.guid.prefix.with(read(parameter, Cursor::entity_id)?);
                 self.group = Some(group).filter(|group| group.entity != EntityId::UNKNOWN);
             }
+            pid::ENDPOINT_SECURITY_INFO => {
+                self.security_info = Some(read(parameter, |at| Ok((at.u32()?, at.u32()?)))?);
+            }
             id if id & pid::FLAG_MUST_UNDERSTAND != 0 => {
                 return Err(WireError::NotUnderstood(id));
             }
@@ -162,6 +176,10 @@ impl EndpointData {
         if let Some(filter) = &self.content_filter {
             write_filter(o, filter);
         }
+        if let Some((attributes, plugin)) = self.security_info {
+            let value = u64::from(attributes) | (u64::from(plugin) << 32);
+            write_parameter(o, pid::ENDPOINT_SECURITY_INFO, &value.to_le_bytes());
+        }
         write_sentinel(o);
         // Kept for as long as the endpoint lives, and there are many.
         Bytes::from(out.into_boxed_slice())
@@ -180,6 +198,24 @@ impl EndpointData {
         write_sentinel(&mut out);
         Bytes::from(out)
     }
+}
+
+/// Without it the other bits mean nothing.
+const SECURITY_VALID: u32 = 1 << 31;
+const DISCOVERY_PROTECTED: u32 = 1 << 2;
+/// Discovery, submessages, payloads, keys and liveliness.
+const PROTECTED: u32 = 0x7c;
+
+/// Whether two endpoints protect alike: data flows between no others.
+pub(crate) fn protects_alike(one: &EndpointData, other: &EndpointData) -> bool {
+    let of = |data: &EndpointData| match data.security_info {
+        Some((attributes, plugin)) if attributes & SECURITY_VALID != 0 => {
+            (attributes & PROTECTED, plugin & !SECURITY_VALID)
+        }
+        // An older implementation, or one without security.
+        _ => (0, 0),
+    };
+    of(one) == of(other)
 }
 
 /// The endpoint's GUID, or the key hash, which is the same thing.

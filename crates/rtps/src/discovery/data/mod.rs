@@ -12,9 +12,11 @@ pub mod limits;
 mod participant;
 mod participant_message;
 mod qos;
+mod signed;
 mod value;
 
 pub use endpoint::EndpointData;
+pub(crate) use endpoint::protects_alike;
 pub use limits::DataLimits;
 pub use participant::ParticipantData;
 pub use participant_message::ParticipantMessageData;

@@ -1,0 +1,102 @@
+//! From the files of an enclave to a context that can prove who it is.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use pteros_rtps::discovery::data::ParticipantData;
+use pteros_rtps::id::GuidPrefix;
+use pteros_rtps::participant::SecurityConfig;
+use pteros_rtps::time::Timestamp;
+use pteros_rtps::wire::pid;
+use pteros_security::attributes::SecurityInfo;
+use pteros_security::auth::{Handshakes, Own, Token};
+use pteros_security::date::UnixTime;
+use pteros_security::enclave::Enclave;
+use pteros_security::permissions::access::Access;
+
+use super::{Security, SecurityOptions, State};
+use crate::error::OpenError;
+
+/// An enclave that has been read, and lets a context be in its domain.
+pub(crate) struct Credentials {
+    enclave: Enclave,
+    access: Access,
+    /// The prefix that belongs to the certificate.
+    pub(crate) prefix: GuidPrefix,
+}
+
+impl Credentials {
+    /// Reads an enclave for a participant that would have had `candidate`.
+    pub(crate) fn load(
+        options: &SecurityOptions,
+        domain: u32,
+        candidate: GuidPrefix,
+        wall: Timestamp,
+    ) -> Result<Self, OpenError> {
+        let now = unix(wall);
+        let enclave = Enclave::load(&options.enclave, now).map_err(OpenError::Enclave)?;
+        for warning in &enclave.warnings {
+            tracing::warn!("{warning}");
+        }
+        let access = enclave.access(domain);
+        let access = access.map_err(|fault| OpenError::Enclave(vec![fault]))?;
+        let verdict = access.may_join(now);
+        if !verdict.allowed {
+            return Err(OpenError::MayNotJoin {
+                domain_id: domain,
+                verdict: verdict.to_string(),
+            });
+        }
+        let prefix = Own::prefix_for(&enclave, candidate);
+        Ok(Self {
+            prefix: prefix.map_err(|refusal| OpenError::Identity(refusal.to_string()))?,
+            enclave,
+            access,
+        })
+    }
+
+    /// What the participant announces.
+    pub(crate) fn announced(&self, user_data: Vec<u8>) -> SecurityConfig {
+        let rule = self.access.domain_rule();
+        let token = |token: Token| Bytes::from(token.to_parameter(false));
+        let info = SecurityInfo::of_participant(rule).to_bytes(false);
+        SecurityConfig {
+            tokens: vec![
+                (pid::IDENTITY_TOKEN, token(Token::identity(&self.enclave))),
+                (
+                    pid::PERMISSIONS_TOKEN,
+                    token(Token::permissions(&self.enclave)),
+                ),
+                (
+                    pid::PARTICIPANT_SECURITY_INFO,
+                    Bytes::copy_from_slice(&info),
+                ),
+            ],
+            admits_unauthenticated: rule.allow_unauthenticated_participants,
+            open_liveliness: rule.topics.iter().any(|topic| !topic.liveliness_protected),
+            user_data,
+        }
+    }
+
+    /// What a context is that announces this.
+    pub(crate) fn into_security(self, data: &ParticipantData) -> Security {
+        Security {
+            state: Mutex::new(State {
+                handshakes: Handshakes::new(Own {
+                    enclave: self.enclave,
+                    prefix: self.prefix,
+                    participant_data: data.to_signed(),
+                }),
+                peers: BTreeMap::new(),
+                told: BTreeMap::new(),
+                refused: BTreeMap::new(),
+            }),
+        }
+    }
+}
+
+/// Wall-clock time as files state it.
+pub(super) fn unix(wall: Timestamp) -> UnixTime {
+    UnixTime(wall.as_nanos().div_euclid(1_000_000_000))
+}

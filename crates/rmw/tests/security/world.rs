@@ -1,0 +1,322 @@
+//! Contexts on one host whose clock, chance and network are the test's: time
+//! jumps from one deadline or arrival to the next.
+
+use std::collections::BTreeMap;
+use std::io::{self, IoSlice};
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+use pteros_rmw::env::{Env, Opened, Received, SocketPlan, Transport, unicast_port};
+use pteros_rmw::error::OpenError;
+use pteros_rmw::rtps::id::GuidPrefix;
+use pteros_rmw::rtps::locator::{Locator, OwnAddress};
+use pteros_rmw::rtps::receiver::MessageReader;
+use pteros_rmw::rtps::time::{Instant, Timestamp};
+use pteros_rmw::rtps::wire::Submessage;
+use pteros_rmw::{Core, CoreOptions, DriverState, SecurityOptions};
+use pteros_security::date::UnixTime;
+use pteros_security::keystore::{Keystore, Options};
+
+/// How long a datagram flies, nanoseconds.
+const LATENCY: u64 = 100_000;
+/// 2030-01-01: keystores are made then.
+pub const NOW: UnixTime = UnixTime(1_893_456_000);
+pub const SECOND: u64 = 1_000_000_000;
+
+/// A datagram as it was sent.
+#[derive(Clone)]
+pub struct Sent {
+    pub from: usize,
+    pub bytes: Vec<u8>,
+}
+
+/// What becomes of a datagram, by sender and bytes: how often it arrives.
+pub type Fate = Box<dyn FnMut(usize, &[u8]) -> usize + Send>;
+
+#[derive(Default)]
+pub struct Network {
+    pub now: u64,
+    places: usize,
+    /// By arrival and departure: from, to, bytes.
+    flights: BTreeMap<(u64, u64), (usize, usize, Vec<u8>)>,
+    /// Arrived and not received.
+    mail: Vec<Vec<(usize, Vec<u8>)>>,
+    /// All of them.
+    pub sent: Vec<Sent>,
+    /// Without one each arrives once.
+    pub fate: Option<Fate>,
+    count: u64,
+    random: u64,
+}
+
+impl Network {
+    /// Throws so many percent away, doubles as many and mixes up the order.
+    pub fn spoil(&mut self, percent: u64, seed: u64) {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        self.random = state;
+        self.fate = Some(Box::new(move |_, _| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            match state % 100 {
+                lost if lost < percent => 0,
+                doubled if doubled < 2 * percent => 2,
+                _ => 1,
+            }
+        }));
+    }
+
+    fn delay(&mut self) -> u64 {
+        if self.random == 0 {
+            return LATENCY;
+        }
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        LATENCY + self.random % (20 * LATENCY)
+    }
+
+    fn carry(&mut self, from: usize, to: usize, bytes: Vec<u8>) {
+        self.count += 1;
+        let at = (self.now + self.delay(), self.count);
+        self.flights.insert(at, (from, to, bytes));
+    }
+}
+
+struct Place {
+    network: Arc<Mutex<Network>>,
+    index: usize,
+}
+
+fn address(index: usize) -> Locator {
+    let port = unicast_port(0, u32::try_from(index).unwrap());
+    Locator::udp_v4([127, 0, 0, 1], port)
+}
+
+impl Env for Place {
+    fn now(&self) -> Instant {
+        Instant::from_nanos(self.network.lock().unwrap().now)
+    }
+
+    fn wall(&self) -> Timestamp {
+        let now = self.network.lock().unwrap().now;
+        Timestamp::from_nanos(NOW.0 * 1_000_000_000 + now.cast_signed())
+    }
+
+    fn unique(&self) -> [u8; 10] {
+        [u8::try_from(self.index).unwrap() + 1; 10]
+    }
+
+    fn open(&self, plan: &SocketPlan) -> Result<Opened, OpenError> {
+        assert!(!plan.shared_memory.on);
+        Ok(Opened {
+            transport: Box::new(Place {
+                network: self.network.clone(),
+                index: self.index,
+            }),
+            participant_index: u32::try_from(self.index).unwrap(),
+            unicast: vec![address(self.index)],
+            own: vec![OwnAddress {
+                ip: [127, 0, 0, 1],
+                prefix_length: 8,
+            }],
+            multicast: None,
+            advice: Vec::new(),
+            links: Err("none here".into()),
+        })
+    }
+
+    fn looks_after(&self, _core: &Weak<Core>) -> bool {
+        true
+    }
+}
+
+impl Transport for Place {
+    fn send(&self, parts: &[IoSlice<'_>], to: &Locator) -> io::Result<()> {
+        let mut network = self.network.lock().unwrap();
+        let Some(target) = (0..network.places).find(|index| address(*index) == *to) else {
+            return Ok(());
+        };
+        let bytes: Vec<u8> = parts.iter().flat_map(|part| part.to_vec()).collect();
+        let from = self.index;
+        network.sent.push(Sent {
+            from,
+            bytes: bytes.clone(),
+        });
+        let times = network.fate.as_mut().map_or(1, |fate| fate(from, &bytes));
+        for _ in 0..times {
+            network.carry(from, target, bytes.clone());
+        }
+        Ok(())
+    }
+
+    fn receive(&self, buffer: &mut [u8]) -> Option<Received> {
+        let mut network = self.network.lock().unwrap();
+        let mail = &mut network.mail[self.index];
+        if mail.is_empty() {
+            return None;
+        }
+        let (from, bytes) = mail.remove(0);
+        buffer[..bytes.len()].copy_from_slice(&bytes);
+        Some(Received {
+            len: bytes.len(),
+            from: address(from),
+        })
+    }
+
+    fn look(&self) {}
+
+    fn sleep(&self, _: Instant, _: Instant) {
+        panic!("nobody sleeps here");
+    }
+
+    fn wake(&self) {}
+
+    fn shutdown_requested(&self) -> bool {
+        false
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}
+
+/// Contexts that can reach each other.
+#[derive(Default)]
+pub struct World {
+    pub network: Arc<Mutex<Network>>,
+    pub cores: Vec<Option<Arc<Core>>>,
+    states: Vec<DriverState>,
+}
+
+impl World {
+    pub fn network(&self) -> MutexGuard<'_, Network> {
+        self.network.lock().unwrap()
+    }
+
+    /// Opens one more context; with the enclave of this folder, or unsecured.
+    pub fn open(&mut self, enclave: Option<&Path>) -> Result<usize, OpenError> {
+        let index = self.cores.len();
+        {
+            let mut network = self.network();
+            network.places = index + 1;
+            network.mail.push(Vec::new());
+        }
+        let env = Place {
+            network: self.network.clone(),
+            index,
+        };
+        let mut options = CoreOptions {
+            local_only: true,
+            multicast: false,
+            security: enclave.map(|folder| SecurityOptions {
+                enclave: folder.into(),
+            }),
+            ..CoreOptions::default()
+        };
+        options.shared_memory.on = false;
+        self.cores.push(Some(Core::open(Arc::new(env), options)?));
+        self.states.push(DriverState::default());
+        Ok(index)
+    }
+
+    pub fn core(&self, index: usize) -> &Arc<Core> {
+        self.cores[index].as_ref().unwrap()
+    }
+
+    pub fn prefix(&self, index: usize) -> GuidPrefix {
+        self.core(index).prefix()
+    }
+
+    /// Whether one has authenticated another.
+    pub fn knows(&self, one: usize, other: usize) -> bool {
+        let wanted = self.prefix(other);
+        let known = self.core(one).authenticated();
+        known.iter().any(|(prefix, _)| *prefix == wanted)
+    }
+
+    pub fn run(&mut self, nanos: u64) {
+        self.run_until(nanos, |_| false);
+    }
+
+    /// Lets time pass until `done`, at most so long; whether it was.
+    pub fn run_until(&mut self, nanos: u64, mut done: impl FnMut(&Self) -> bool) -> bool {
+        let end = self.network().now + nanos;
+        loop {
+            for (core, state) in self.cores.iter().zip(&mut self.states) {
+                let Some(core) = core else { continue };
+                let mut turns = 0;
+                let now = core.env.now();
+                while core.turn_now(state) > 0 || core.next_deadline() <= now {
+                    turns += 1;
+                    assert!(turns < 10_000, "woken again and again at one instant");
+                }
+            }
+            if done(self) {
+                return true;
+            }
+            let mut network = self.network.lock().unwrap();
+            let arrival = network.flights.keys().next().map(|(at, _)| *at);
+            let cores = self.cores.iter().flatten();
+            let deadlines = cores.map(|core| core.next_deadline().as_nanos());
+            let next = deadlines.chain(arrival).min().unwrap_or(end);
+            if next > end {
+                network.now = end;
+                return false;
+            }
+            network.now = network.now.max(next);
+            while let Some(flight) = network.flights.first_entry()
+                && flight.key().0 <= next
+            {
+                let (from, to, bytes) = flight.remove();
+                network.mail[to].push((from, bytes));
+            }
+        }
+    }
+
+    /// Shows every submessage that a context has sent.
+    pub fn each_sent(&self, from: usize, mut see: impl FnMut(&Submessage<'_>)) {
+        let to: Vec<GuidPrefix> = (0..self.cores.len()).map(|at| self.prefix(at)).collect();
+        for sent in self.network().sent.iter().filter(|sent| sent.from == from) {
+            // As each of them reads it.
+            for own in &to {
+                let message = MessageReader::new(&sent.bytes, *own).unwrap();
+                for (_, submessage) in message {
+                    see(&submessage);
+                }
+            }
+        }
+    }
+}
+
+/// A keystore in a folder that goes when the test ends.
+pub struct Keys {
+    pub root: PathBuf,
+    pub keystore: Keystore,
+}
+
+impl Keys {
+    pub fn new(options: &Options) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("pteros-rmw-security-{}-{count}", std::process::id());
+        let root = std::env::temp_dir().join(name);
+        let keystore = Keystore::create(&root, options, NOW).unwrap();
+        Self { root, keystore }
+    }
+
+    /// The folder of a new enclave that may do everything.
+    pub fn enclave(&self, name: &str) -> PathBuf {
+        let options = Options::default();
+        let made = self.keystore.create_enclave(name, None, &options, NOW);
+        made.unwrap()
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.root);
+    }
+}

@@ -1,0 +1,387 @@
+//! A participant that has others prove who they are (DDS Security 1.1 §8.8).
+//!
+//! One that announces an identity and has answered us is a *stranger*: its owner
+//! hears of it, carries messages of the handshake to and fro, and lets it in or
+//! turns it away. Until then nothing else is said to it. What it announces in
+//! the open counts no more once it is in: its secured announcements do, so
+//! nobody takes it away, or moves it, who has not its keys.
+//!
+//! Nothing is sealed here: the owner does that on the way to the sockets, and
+//! nothing gets here that was less protected than its endpoint asks.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use bytes::Bytes;
+
+use crate::discovery::channel::{Channel, earliest};
+use crate::discovery::data::{DataLimits, ParticipantData};
+use crate::discovery::spdp;
+use crate::discovery::stateless::Stateless;
+use crate::history::ChangeKind;
+use crate::id::{EntityId, GuidPrefix};
+use crate::locator::Route;
+use crate::outbox::Outbox;
+use crate::receiver::Source;
+use crate::time::Instant;
+use crate::wire::Submessage;
+
+use super::candidate::{Proof, route};
+use super::{LostReason, Participant, ParticipantEvent};
+use crate::stats::Tally;
+
+/// What a secured participant announces, and whom it lets in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SecurityConfig {
+    /// Parameters of its announcement, little-endian: tokens of identity and
+    /// permissions, PARTICIPANT_SECURITY_INFO.
+    pub tokens: Vec<(u16, Bytes)>,
+    /// Whether it also meets those who announce no identity.
+    pub admits_unauthenticated: bool,
+    /// Whether liveliness of some topics is told in the open.
+    pub open_liveliness: bool,
+    /// What others hear of it by the secured announcement alone.
+    pub user_data: Vec<u8>,
+}
+
+/// Messages of one peer about keys that are on their way: two endpoints for
+/// each of its own and of ours that match.
+const KEY_MESSAGES_MAX: u32 = 1024;
+/// Refused participants that are remembered, so that each is told once. Beyond
+/// that all are forgotten.
+const REFUSED_MAX: usize = 64;
+
+/// One that has not proved who it is.
+struct Stranger {
+    data: Arc<ParticipantData>,
+    proof: Proof,
+}
+
+/// See the module.
+pub(super) struct Secured {
+    prefix: GuidPrefix,
+    pub(super) config: SecurityConfig,
+    strangers: BTreeMap<GuidPrefix, Stranger>,
+    refused: BTreeSet<GuidPrefix>,
+    stateless: Stateless,
+    /// Of those who are in: for messages about keys. One channel for each, so
+    /// that every datagram has one receiver, whose key it is sealed with.
+    keys: BTreeMap<GuidPrefix, Channel>,
+    announcements: Channel,
+}
+
+impl Secured {
+    pub(super) fn new(now: Instant, config: SecurityConfig, data: &ParticipantData) -> Self {
+        let mut secured = Self {
+            prefix: data.prefix,
+            strangers: BTreeMap::new(),
+            refused: BTreeSet::new(),
+            stateless: Stateless::new(data.prefix),
+            keys: BTreeMap::new(),
+            announcements: Channel::new(
+                data.prefix,
+                EntityId::SECURE_SPDP_WRITER,
+                EntityId::SECURE_SPDP_READER,
+                (spdp::SECURE_SPDP_WRITER, spdp::SECURE_SPDP_READER),
+            ),
+            config,
+        };
+        secured.announce(now, data);
+        secured
+    }
+
+    /// Tells those who are in what we are, with what is not for everybody.
+    pub(super) fn announce(&mut self, now: Instant, data: &ParticipantData) {
+        let mut data = data.clone();
+        data.user_data.clone_from(&self.config.user_data);
+        let key = data.guid().to_bytes();
+        self.announcements.put(now, key, data.encode());
+    }
+
+    /// Whether its open announcements count no more.
+    pub(super) fn is_beyond_announcing(&self, prefix: GuidPrefix) -> bool {
+        self.is_in(prefix) || self.strangers.contains_key(&prefix)
+    }
+
+    /// Whether it has proved who it is.
+    pub(super) fn is_in(&self, prefix: GuidPrefix) -> bool {
+        self.keys.contains_key(&prefix)
+    }
+
+    /// Notes that one is refused; true if that is news.
+    fn note_refused(&mut self, prefix: GuidPrefix) -> bool {
+        if self.refused.len() >= REFUSED_MAX && !self.refused.contains(&prefix) {
+            self.refused.clear();
+        }
+        self.refused.insert(prefix)
+    }
+
+    fn part(&mut self, prefix: GuidPrefix) {
+        self.strangers.remove(&prefix);
+        self.keys.remove(&prefix);
+        self.stateless.part(prefix);
+        self.announcements.part(prefix);
+    }
+
+    fn channels(&mut self) -> impl Iterator<Item = &mut Channel> {
+        let keys = self.keys.values_mut();
+        keys.chain(core::iter::once(&mut self.announcements))
+    }
+
+    pub(super) fn reroute(&mut self, prefix: GuidPrefix, route: &Route) {
+        for channel in self.channels() {
+            channel.reroute(prefix, route);
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        for channel in self.channels() {
+            channel.handle_timeout(now);
+        }
+    }
+
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        let keys = self.keys.values().map(Channel::next_timeout);
+        let all = keys.chain(core::iter::once(self.announcements.next_timeout()));
+        all.fold(None, earliest)
+    }
+
+    /// True if there is more to send.
+    pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut Outbox) -> bool {
+        let mut more = self.stateless.poll_transmit(out);
+        for channel in self.channels() {
+            more |= channel.poll_transmit(now, out);
+        }
+        more
+    }
+
+    /// The last word to those who are in.
+    pub(super) fn farewell(&mut self, now: Instant, out: &mut Outbox) {
+        let key = self.prefix.with(EntityId::PARTICIPANT).to_bytes();
+        let key_only = ParticipantData::encode_key(self.prefix);
+        self.announcements.dispose(now, key, key_only);
+        self.announcements.poll_transmit(now, out);
+    }
+}
+
+/// Whether it says that it can prove who it is.
+pub(super) fn has_identity(data: &ParticipantData) -> bool {
+    let is_token = |(id, _): &(u16, Bytes)| *id == crate::wire::pid::IDENTITY_TOKEN;
+    let speaks = data.builtin_endpoints & spdp::STATELESS_WRITER != 0;
+    // Some set the bits without a token, so both are needed.
+    speaks && data.security_tokens.iter().any(is_token)
+}
+
+impl Participant {
+    /// Whether a participant has proved who it is.
+    pub fn is_authenticated(&self, prefix: GuidPrefix) -> bool {
+        self.secured.as_ref().is_some_and(|own| own.is_in(prefix))
+    }
+
+    /// How many participants have announced an identity and not proved it.
+    pub fn stranger_count(&self) -> usize {
+        let secured = self.secured.as_ref();
+        secured.map_or(0, |secured| secured.strangers.len())
+    }
+
+    /// Says something to a stranger, or to one who was one, once. False if it is
+    /// neither, or there is no room: it is lost then, as on the network.
+    pub fn send_stateless(&mut self, to: GuidPrefix, payload: Bytes) -> bool {
+        let secured = self.secured.as_mut();
+        secured.is_some_and(|secured| secured.stateless.send(to, payload))
+    }
+
+    /// Says something about keys to one who is in; it arrives once, in order, as
+    /// long as that one stays.
+    pub fn send_keys(&mut self, now: Instant, to: GuidPrefix, payload: Bytes) {
+        let secured = self.secured.as_mut();
+        if let Some(channel) = secured.and_then(|secured| secured.keys.get_mut(&to)) {
+            channel.send(now, to, payload);
+        }
+    }
+
+    /// A stranger has proved who it is, and may be here: it is met. What it
+    /// signed of itself, where it is told, counts in place of what it announced
+    /// in the open. False if it is no stranger, or there is no room.
+    pub fn admit(
+        &mut self,
+        now: Instant,
+        prefix: GuidPrefix,
+        signed: Option<ParticipantData>,
+    ) -> bool {
+        if self.peers.len() >= self.config.limits.participants {
+            self.stats.participants_refused.tally();
+            return false;
+        }
+        let secured = self.secured.as_mut();
+        let Some((secured, stranger)) = secured.and_then(|secured| {
+            let stranger = secured.strangers.remove(&prefix)?;
+            Some((secured, stranger))
+        }) else {
+            return false;
+        };
+        let reach = &self.config.reach;
+        let reachable = |data: &ParticipantData| {
+            let route = route(reach, &data.metatraffic_unicast, stranger.proof);
+            data.prefix == prefix && !route.locators.is_empty()
+        };
+        let data = match signed.filter(reachable) {
+            // Its tokens and bits may not be part of what it signs.
+            Some(signed) => Arc::new(ParticipantData {
+                builtin_endpoints: stranger.data.builtin_endpoints,
+                security_tokens: stranger.data.security_tokens.clone(),
+                vendor: stranger.data.vendor,
+                version: stranger.data.version,
+                ..signed
+            }),
+            None => stranger.data,
+        };
+        let at = route(reach, &data.metatraffic_unicast, stranger.proof);
+        let mut keys = Channel::volatile(
+            self.config.prefix,
+            (
+                EntityId::VOLATILE_SECURE_WRITER,
+                EntityId::VOLATILE_SECURE_READER,
+            ),
+            (spdp::VOLATILE_SECURE_WRITER, spdp::VOLATILE_SECURE_READER),
+            KEY_MESSAGES_MAX,
+        );
+        keys.meet(now, &data, &at);
+        secured.keys.insert(prefix, keys);
+        secured.announcements.meet(now, &data, &at);
+        self.grant_lease(now, &data);
+        self.meet(now, data, stranger.proof);
+        true
+    }
+
+    /// A stranger has not proved who it is, or may not be here: it is forgotten,
+    /// until it announces itself again.
+    pub fn turn_away(&mut self, prefix: GuidPrefix) {
+        if let Some(secured) = &mut self.secured
+            && secured.strangers.remove(&prefix).is_some()
+        {
+            secured.stateless.part(prefix);
+        }
+    }
+
+    /// Ends what there is with one who is in, since it may be here no longer.
+    pub fn expel(&mut self, prefix: GuidPrefix) {
+        self.lose(prefix, LostReason::Expelled);
+    }
+
+    /// A participant of which nothing is known but its announcement: whether it
+    /// is worth answering.
+    pub(super) fn is_welcome(&mut self, data: &ParticipantData) -> bool {
+        let Some(secured) = &mut self.secured else {
+            return true;
+        };
+        if secured.config.admits_unauthenticated || has_identity(data) {
+            return true;
+        }
+        self.stats.unauthenticated.tally();
+        if secured.note_refused(data.prefix) {
+            let data = Arc::new(data.clone());
+            self.events
+                .push_back(ParticipantEvent::Unauthenticated(data));
+        }
+        false
+    }
+
+    /// A newcomer has answered. True if it has to prove first who it is.
+    pub(super) fn keep_out(&mut self, data: &Arc<ParticipantData>, proof: Proof) -> bool {
+        let Some(secured) = &mut self.secured else {
+            return false;
+        };
+        if !has_identity(data) {
+            return false;
+        }
+        if secured.strangers.len() >= self.config.limits.candidates.max(1) {
+            self.stats.participants_refused.tally();
+            return true;
+        }
+        let route = route(&self.config.reach, &data.metatraffic_unicast, proof);
+        secured.stateless.meet(data.prefix, route);
+        let data = data.clone();
+        let event = ParticipantEvent::Stranger(data.clone());
+        let stranger = Stranger { data, proof };
+        secured.strangers.insert(stranger.data.prefix, stranger);
+        self.events.push_back(event);
+        true
+    }
+
+    /// Gives a submessage to the endpoint of security that it concerns; false if
+    /// it concerns none.
+    pub(super) fn handle_secured(
+        &mut self,
+        now: Instant,
+        source: &Source,
+        message: &Submessage,
+    ) -> bool {
+        let Some(secured) = &mut self.secured else {
+            return false;
+        };
+        if secured.stateless.handle(source, message) {
+            while let Some((from, payload)) = secured.stateless.poll_message() {
+                let event = ParticipantEvent::StatelessMessage { from, payload };
+                self.events.push_back(event);
+            }
+            return true;
+        }
+        if message.writer() == Some(EntityId::VOLATILE_SECURE_WRITER) {
+            if let Some(channel) = secured.keys.get_mut(&source.prefix) {
+                channel.handle(now, source, message);
+                while let Some(change) = channel.poll_change() {
+                    if change.kind == ChangeKind::Alive {
+                        self.events.push_back(ParticipantEvent::KeysMessage {
+                            from: change.writer.prefix,
+                            payload: change.payload,
+                        });
+                    }
+                }
+            }
+            return true;
+        }
+        if !secured.announcements.handle(now, source, message) {
+            return false;
+        }
+        while let Some(secured) = &mut self.secured
+            && let Some(change) = secured.announcements.poll_change()
+        {
+            let from = change.writer.prefix;
+            if change.kind != ChangeKind::Alive {
+                self.lose(from, LostReason::Goodbye);
+                continue;
+            }
+            self.handle_secured_announcement(now, from, &change.payload);
+        }
+        true
+    }
+
+    fn handle_secured_announcement(&mut self, now: Instant, from: GuidPrefix, payload: &[u8]) {
+        let limits: &DataLimits = &self.config.limits.data;
+        let Ok(data) = ParticipantData::parse_within(payload, limits) else {
+            self.stats.malformed.tally();
+            return;
+        };
+        if data.prefix != from {
+            self.stats.impersonation.tally();
+            return;
+        }
+        let Some(peer) = self.peers.find(from) else {
+            return;
+        };
+        let is_news = *peer.data != data;
+        let proof = peer.proof();
+        if is_news {
+            self.renew(now, Arc::new(data), proof);
+        }
+    }
+
+    /// Nothing of security speaks with it any more.
+    pub(super) fn part_secured(&mut self, prefix: GuidPrefix) {
+        if let Some(secured) = &mut self.secured {
+            secured.part(prefix);
+        }
+    }
+}
