@@ -42,7 +42,7 @@ use crate::key::RandomnessFailed;
 pub use self::keys::KeysError;
 pub use self::open::Workspace;
 pub use self::refusals::Refusal;
-pub use self::seal::Unsealed;
+pub use self::seal::{Sealed, Unsealed};
 
 /// The protection of one participant's messages; see the [module](self).
 ///
@@ -193,6 +193,17 @@ impl Shield {
         self.state.write().pair(own, remote)
     }
 
+    /// They match no longer, though both stay.
+    pub fn unpair(&self, own: EntityId, remote: Guid) {
+        let mut state = self.state.write();
+        if let Some(local) = state.own.get_mut(&own) {
+            local.receivers.remove(&remote);
+        }
+        if let Some(peer) = state.peers.get_mut(&remote.prefix) {
+            peer.unpair(own, remote.entity);
+        }
+    }
+
     /// A peer's endpoint is gone, or may no longer be talked to.
     pub fn forget_endpoint(&self, remote: Guid) {
         let mut state = self.state.write();
@@ -216,18 +227,17 @@ impl Shield {
         has_message_keys && peer.has_keys(remote.entity, own, local.protection)
     }
 
-    /// Bytes by which a message grows at most, and by which each submessage of
-    /// an endpoint and its payload grow beside. Codes for single receivers come
-    /// on top (20 bytes each) where the governance asks for them.
-    pub fn overhead_bytes(&self) -> (usize, usize) {
+    /// Bytes by which one fragment in a datagram of its own grows, codes for
+    /// single receivers aside: what it is to be cut smaller by to fit a frame.
+    pub fn overhead_bytes(&self) -> usize {
+        let layers = [Layer::Payload, Layer::Submessage];
+        let layers = layers.map(|layer| Sealer::overhead_bytes(layer, 0));
         let message = match self.message.is_on() {
             true => Sealer::overhead_bytes(Layer::Message, 0)
                 .saturating_add(submessage::INFO_SOURCE_BYTES),
             false => 0,
         };
-        let submessage = Sealer::overhead_bytes(Layer::Submessage, 0);
-        let payload = Sealer::overhead_bytes(Layer::Payload, 0);
-        (message, submessage.saturating_add(payload))
+        layers.into_iter().fold(message, usize::saturating_add)
     }
 
     /// What was refused since the last call: each participant and reason once.

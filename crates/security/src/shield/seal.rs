@@ -10,10 +10,10 @@ use super::own::OwnEndpoint;
 use super::protection::Role;
 use super::submessage::{
     DATA, DATA_FRAG, Ends, HEADER_BYTES, Head, INFO_DESTINATION, INFO_SOURCE, INFO_SOURCE_BYTES,
-    RTPS_HEADER_BYTES, ends, is_of_endpoint, payload_at,
+    INFO_TIMESTAMP, RTPS_HEADER_BYTES, ends, is_of_endpoint, payload_at,
 };
 use super::{Shield, State};
-use crate::crypto::{KeyMaterial, Layer, SealError, Sealer};
+use crate::crypto::{Begun, KeyMaterial, Layer, SealError, Sealer};
 
 /// Why a datagram is not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -33,6 +33,28 @@ pub enum Unsealed {
     /// It could not be protected.
     #[error(transparent)]
     Seal(#[from] SealError),
+}
+
+/// Datagrams as they go out, one behind the other. Used again and again, it
+/// keeps its memory.
+#[derive(Debug, Clone, Default)]
+pub struct Sealed {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Sealed {
+    /// The datagrams in their order.
+    pub fn datagrams(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let places = starts.zip(&self.ends);
+        places.filter_map(|(start, end)| self.bytes.get(start..*end))
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
 }
 
 /// What is taken along of a datagram.
@@ -84,23 +106,28 @@ impl Next {
             ends,
         })
     }
+
+    fn has_payload(&self) -> bool {
+        self.id == DATA_FRAG || self.id == DATA && self.flags & 0x0c != 0
+    }
 }
 
 impl Shield {
-    /// Writes the protected form of a datagram of ours, given in parts, to `out`,
-    /// whose former content is lost. Returns how many bytes of it are the first
-    /// datagram; what follows, if anything, is a second one to the same
-    /// destinations: announcements are never protected together with the rest.
-    /// A payload must lie whole in one part, behind all that precedes it, as
-    /// [`Outbox`](pteros_rtps::outbox::Outbox) has it.
+    /// Protects a datagram of ours, given in parts, and writes to `out`, whose
+    /// former content is lost, what is to be sent to the same destinations. That
+    /// is one datagram; or several, where it has grown beyond a frame of the
+    /// network that it fitted before, or beyond what a datagram can be, or where
+    /// announcements, which are not protected as whole messages, stand beside
+    /// something else. A payload must lie whole in one part, behind all that
+    /// precedes it, as [`Outbox`](pteros_rtps::outbox::Outbox) has it.
     ///
     /// # Errors
     /// See [`Unsealed`]; nothing may be sent then, and `out` is empty.
     pub fn seal<P: Deref<Target = [u8]>>(
         &self,
         parts: &[P],
-        out: &mut Vec<u8>,
-    ) -> Result<usize, Unsealed> {
+        out: &mut Sealed,
+    ) -> Result<(), Unsealed> {
         out.clear();
         let sealed = self.seal_shares(&Gather::new(parts), out);
         if sealed.is_err() {
@@ -112,13 +139,12 @@ impl Shield {
     fn seal_shares<P: Deref<Target = [u8]>>(
         &self,
         gather: &Gather<'_, P>,
-        out: &mut Vec<u8>,
-    ) -> Result<usize, Unsealed> {
+        out: &mut Sealed,
+    ) -> Result<(), Unsealed> {
         let mut shares = [false; 2];
+        let header = gather.peek::<RTPS_HEADER_BYTES>();
+        let header = header.ok_or(Unsealed::Malformed)?;
         let mut rest = gather.clone();
-        if rest.len() < RTPS_HEADER_BYTES {
-            return Err(Unsealed::Malformed);
-        }
         rest.skip(RTPS_HEADER_BYTES);
         while rest.len() > 0 {
             let next = Next::of(&rest).ok_or(Unsealed::Malformed)?;
@@ -131,82 +157,24 @@ impl Shield {
             }
             rest.skip(next.bytes);
         }
-        let [early, others] = shares;
-        if early {
-            self.seal_share(Share::Early, gather.clone(), out)?;
-        }
-        let first = out.len();
-        if !others {
-            return Ok(first);
-        }
-        self.seal_share(Share::Rest, gather.clone(), out)?;
-        Ok(match early {
-            true => first,
-            false => out.len(),
-        })
-    }
-
-    fn seal_share<P: Deref<Target = [u8]>>(
-        &self,
-        share: Share,
-        mut gather: Gather<'_, P>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Unsealed> {
-        let header = gather.peek::<RTPS_HEADER_BYTES>();
-        let header = header.ok_or(Unsealed::Malformed)?;
-        gather.copy(RTPS_HEADER_BYTES, out);
-        let whole = match share == Share::Rest && self.message.is_on() {
-            false => None,
-            true => {
-                let begun = begin(&self.participant, Layer::Message, out)?;
-                // The header is outside, so it is told inside once more.
-                let [_, _, _, _, source @ ..] = header;
-                let length = Head::length_bytes(1, INFO_SOURCE_LENGTH);
-                out.extend([INFO_SOURCE, 1]);
-                out.extend(length);
-                out.extend([0; 4]);
-                out.extend(source);
-                Some(begun)
-            }
-        };
         let state = self.state.read();
-        let mut destination = GuidPrefix::UNKNOWN;
-        let mut only_for = None;
-        while gather.len() > 0 {
-            let next = Next::of(&gather).ok_or(Unsealed::Malformed)?;
-            let Some(ends) = next.ends else {
-                if next.id == INFO_DESTINATION
-                    && let Some(bytes) = gather.peek::<16>()
-                {
-                    let [_, _, _, _, prefix @ ..] = bytes;
-                    destination = GuidPrefix(prefix);
-                }
-                gather.copy(next.bytes, out);
-                continue;
+        let shares = [Share::Early, Share::Rest].into_iter().zip(shares);
+        for (share, _) in shares.filter(|(_, is_there)| *is_there) {
+            let writing = Writing {
+                shield: self,
+                state: &state,
+                share,
+                header,
+                bytes_max: match gather.len() <= FRAME_BYTES_MAX {
+                    true => FRAME_BYTES_MAX,
+                    false => DATAGRAM_BYTES_MAX,
+                },
+                destination: GuidPrefix::UNKNOWN,
+                timestamp: None,
+                datagram: None,
+                out: &mut *out,
             };
-            let role = Role::of(ends.sender);
-            if Share::of(role) != share {
-                gather.skip(next.bytes);
-                continue;
-            }
-            only_for = match only_for {
-                None => Some(destination),
-                Some(before) if before == destination => Some(before),
-                Some(_) => Some(GuidPrefix::UNKNOWN),
-            };
-            match role {
-                Role::Bootstrap | Role::Builtin => gather.copy(next.bytes, out),
-                Role::KeyExchange => state.seal_exchange(&next, destination, &mut gather, out)?,
-                Role::Secured | Role::User => {
-                    let endpoint = state.own.get(&ends.sender);
-                    let endpoint = endpoint.ok_or(Unsealed::Endpoint(ends.sender))?;
-                    seal_endpoint(endpoint, &next, ends, destination, &mut gather, out)?;
-                }
-            }
-        }
-        if let Some(whole) = whole {
-            let to = only_for.unwrap_or(GuidPrefix::UNKNOWN);
-            whole.end(&self.message_receivers(&state, to), out)?;
+            writing.all(gather.clone())?;
         }
         Ok(())
     }
@@ -220,6 +188,175 @@ impl Shield {
         let peers = state.peers.iter();
         let peers = peers.filter(|(prefix, peer)| is_meant(**prefix) && peer.kx.is_some());
         peers.map(|(_, peer)| &peer.own_keys).collect()
+    }
+}
+
+/// A share of a datagram on its way into others.
+struct Writing<'w> {
+    shield: &'w Shield,
+    state: &'w State,
+    share: Share,
+    header: [u8; RTPS_HEADER_BYTES],
+    bytes_max: usize,
+    /// What holds for the submessages that follow.
+    destination: GuidPrefix,
+    timestamp: Option<([u8; 12], usize)>,
+    datagram: Option<Datagram>,
+    out: &'w mut Sealed,
+}
+
+/// The one that is being written.
+struct Datagram {
+    start: usize,
+    /// It is protected as a whole.
+    whole: Option<Begun>,
+    /// The one participant that all of it is for.
+    only_for: Option<GuidPrefix>,
+}
+
+impl Writing<'_> {
+    fn all<P: Deref<Target = [u8]>>(mut self, mut gather: Gather<'_, P>) -> Result<(), Unsealed> {
+        gather.skip(RTPS_HEADER_BYTES);
+        while gather.len() > 0 {
+            let next = Next::of(&gather).ok_or(Unsealed::Malformed)?;
+            match next.ends {
+                None => self.info(&next, &mut gather),
+                Some(ends) if Share::of(Role::of(ends.sender)) == self.share => {
+                    self.submessage(&next, ends, &mut gather)?;
+                }
+                Some(_) => gather.skip(next.bytes),
+            }
+        }
+        self.close()
+    }
+
+    /// Takes note of what holds for those that follow, and tells it.
+    fn info<P: Deref<Target = [u8]>>(&mut self, next: &Next, gather: &mut Gather<'_, P>) {
+        if next.id == INFO_DESTINATION
+            && let Some(bytes) = gather.peek::<16>()
+        {
+            let [_, _, _, _, prefix @ ..] = bytes;
+            self.destination = GuidPrefix(prefix);
+        }
+        if next.id == INFO_TIMESTAMP {
+            let stamp = gather.peek::<12>().filter(|_| next.bytes == 12);
+            self.timestamp = stamp.map(|stamp| (stamp, next.bytes));
+        }
+        match self.datagram {
+            Some(_) => gather.copy(next.bytes, &mut self.out.bytes),
+            // It is told when one begins.
+            None => gather.skip(next.bytes),
+        }
+    }
+
+    fn submessage<P: Deref<Target = [u8]>>(
+        &mut self,
+        next: &Next,
+        ends: Ends,
+        gather: &mut Gather<'_, P>,
+    ) -> Result<(), Unsealed> {
+        let role = Role::of(ends.sender);
+        let endpoint = match role {
+            Role::Secured | Role::User => {
+                let endpoint = self.state.own.get(&ends.sender);
+                Some(endpoint.ok_or(Unsealed::Endpoint(ends.sender))?)
+            }
+            _ => None,
+        };
+        let receivers = endpoint.map_or(0, |endpoint| endpoint.receivers.len());
+        self.make_room(next, receivers)?;
+        self.begin()?;
+        if let Some(datagram) = &mut self.datagram {
+            datagram.only_for = match datagram.only_for {
+                None => Some(self.destination),
+                Some(before) if before == self.destination => Some(before),
+                Some(_) => Some(GuidPrefix::UNKNOWN),
+            };
+        }
+        let (state, out) = (self.state, &mut self.out.bytes);
+        match (role, endpoint) {
+            (Role::KeyExchange, _) => state.seal_exchange(next, self.destination, gather, out),
+            (_, Some(endpoint)) => {
+                seal_endpoint(endpoint, next, ends, self.destination, gather, out)
+            }
+            _ => {
+                gather.copy(next.bytes, out);
+                Ok(())
+            }
+        }
+    }
+
+    /// Ends the datagram if this, protected, does not fit in.
+    fn make_room(&mut self, next: &Next, receivers: usize) -> Result<(), Unsealed> {
+        let Some(datagram) = &self.datagram else {
+            return Ok(());
+        };
+        let codes = match self.shield.message.authenticates_origin() {
+            true => self.state.peers.len(),
+            false => 0,
+        };
+        let grown = [
+            self.out.bytes.len().saturating_sub(datagram.start),
+            next.bytes,
+            Sealer::overhead_bytes(Layer::Submessage, receivers),
+            Sealer::overhead_bytes(Layer::Payload, 0),
+            // What ends the message.
+            Sealer::overhead_bytes(Layer::Message, codes),
+        ];
+        match grown.into_iter().fold(0, usize::saturating_add) > self.bytes_max {
+            true => self.close(),
+            false => Ok(()),
+        }
+    }
+
+    /// Begins a datagram unless there is one.
+    fn begin(&mut self) -> Result<(), Unsealed> {
+        if self.datagram.is_some() {
+            return Ok(());
+        }
+        let out = &mut self.out.bytes;
+        let start = out.len();
+        out.extend(self.header);
+        let whole = match self.share == Share::Rest && self.shield.message.is_on() {
+            false => None,
+            true => {
+                let begun = begin(&self.shield.participant, Layer::Message, out)?;
+                // The header is outside, so it is told inside once more.
+                let [_, _, _, _, source @ ..] = self.header;
+                out.extend([INFO_SOURCE, 1]);
+                out.extend(Head::length_bytes(1, INFO_SOURCE_LENGTH));
+                out.extend([0; 4]);
+                out.extend(source);
+                Some(begun)
+            }
+        };
+        if self.destination != GuidPrefix::UNKNOWN {
+            out.extend([INFO_DESTINATION, 1]);
+            out.extend(Head::length_bytes(1, 12));
+            out.extend(self.destination.0);
+        }
+        if let Some((stamp, length)) = &self.timestamp {
+            out.extend(stamp.iter().take(*length));
+        }
+        self.datagram = Some(Datagram {
+            start,
+            whole,
+            only_for: None,
+        });
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), Unsealed> {
+        let Some(datagram) = self.datagram.take() else {
+            return Ok(());
+        };
+        if let Some(whole) = datagram.whole {
+            let to = datagram.only_for.unwrap_or(GuidPrefix::UNKNOWN);
+            let receivers = self.shield.message_receivers(self.state, to);
+            whole.end(&receivers, &mut self.out.bytes)?;
+        }
+        self.out.ends.push(self.out.bytes.len());
+        Ok(())
     }
 }
 
@@ -255,9 +392,7 @@ fn seal_endpoint<P: Deref<Target = [u8]>>(
     let begun = sealer.map(|sealer| begin(sealer, Layer::Submessage, out));
     let begun = begun.transpose()?;
     match &endpoint.payload {
-        Some(payload) if matches!(next.id, DATA | DATA_FRAG) => {
-            seal_payload(payload, next, gather, out)?;
-        }
+        Some(payload) if next.has_payload() => seal_payload(payload, next, gather, out)?,
         _ => gather.copy(next.bytes, out),
     }
     let Some(begun) = begun else {
@@ -276,7 +411,7 @@ fn seal_endpoint<P: Deref<Target = [u8]>>(
     Ok(begun.end(&receivers, out)?)
 }
 
-/// Writes a DATA or DATA_FRAG with its payload protected, if it has one.
+/// Writes a DATA or DATA_FRAG with its payload protected.
 fn seal_payload<P: Deref<Target = [u8]>>(
     sealer: &Mutex<Sealer>,
     next: &Next,
@@ -286,18 +421,13 @@ fn seal_payload<P: Deref<Target = [u8]>>(
     let start = out.len();
     let front = gather.front();
     let front = front.get(..next.bytes.min(front.len())).unwrap_or_default();
-    let Some(at) = payload_at(front) else {
-        if has_payload(next) {
-            return Err(Unsealed::Malformed);
-        }
-        gather.copy(next.bytes, out);
-        return Ok(());
-    };
+    let at = payload_at(front).ok_or(Unsealed::Malformed)?;
     gather.copy(at, out);
     let begun = begin(sealer, Layer::Payload, out)?;
     gather.copy(next.bytes.saturating_sub(at), out);
     begun.end(&[], out)?;
-    let length = out.len().saturating_sub(start).saturating_sub(HEADER_BYTES);
+    let length = out.len().saturating_sub(start);
+    let length = length.saturating_sub(HEADER_BYTES);
     let short = u16::try_from(length).map_err(|_| SealError::TooLong(length))?;
     let bytes = Head::length_bytes(next.flags, short);
     let place = out.get_mut(start..).and_then(|out| out.get_mut(2..4));
@@ -307,19 +437,13 @@ fn seal_payload<P: Deref<Target = [u8]>>(
     Ok(())
 }
 
-fn has_payload(next: &Next) -> bool {
-    next.id == DATA_FRAG || next.flags & 0x0c != 0
-}
-
-fn begin(
-    sealer: &Mutex<Sealer>,
-    layer: Layer,
-    out: &mut Vec<u8>,
-) -> Result<crate::crypto::Begun, SealError> {
+fn begin(sealer: &Mutex<Sealer>, layer: Layer, out: &mut Vec<u8>) -> Result<Begun, SealError> {
     sealer.lock().begin(layer, DATAGRAM_BYTES_MAX, out)
 }
 
-/// Nothing that is sealed here is longer.
-const DATAGRAM_BYTES_MAX: usize = 1 << 16;
+/// The largest UDP payload over IPv4.
+const DATAGRAM_BYTES_MAX: usize = 65_507;
+/// UDP payload of an Ethernet frame.
+const FRAME_BYTES_MAX: usize = 1_472;
 #[expect(clippy::cast_possible_truncation, reason = "it is 20")]
 const INFO_SOURCE_LENGTH: u16 = (INFO_SOURCE_BYTES - HEADER_BYTES) as u16;
