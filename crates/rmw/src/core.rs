@@ -17,6 +17,7 @@ use pteros_rtps::locator::{Locator, Reach};
 use pteros_rtps::outbox::{Datagram, Outbox};
 use pteros_rtps::participant::{Participant, ParticipantConfig};
 use pteros_rtps::time::{Duration, Instant};
+use pteros_security::shield::Shield;
 
 use crate::aside::Aside;
 use crate::deadline::Deadlines;
@@ -185,6 +186,8 @@ pub struct Core {
     pub(crate) aside: Aside,
     pub(crate) neighbours: Mutex<Neighbours>,
     pub(crate) security: Option<Box<Security>>,
+    /// Between its protocol and its sockets, where it is secured.
+    pub(crate) shield: Option<Arc<Shield>>,
     /// Some of their ends wait to be heeded.
     pub(crate) ends_wait: AtomicBool,
     /// At work, in the order of the options' controllers.
@@ -204,6 +207,7 @@ impl Core {
             .as_ref()
             .map(|security| Credentials::load(security, options.domain_id, candidate, env.wall()));
         let credentials = credentials.transpose()?;
+        let shield = credentials.as_ref().map(Credentials::shield).transpose()?;
         let prefix = credentials.as_ref().map_or(candidate, |own| own.prefix);
         let plan = SocketPlan {
             domain_id: options.domain_id,
@@ -298,6 +302,7 @@ impl Core {
             aside: Aside::default(),
             neighbours: Mutex::default(),
             security: security.map(Box::new),
+            shield,
             ends_wait: AtomicBool::new(false),
             flows: options
                 .flow_controllers
@@ -412,23 +417,31 @@ impl Core {
             for locator in datagram.to {
                 if let Some(link) = locator.to_link() {
                     taken &= self.send_by_link(link, &datagram);
-                    continue;
+                } else if self.shield.is_none() {
+                    self.send_to(&parts, locator, code_point);
                 }
-                let sent = match code_point {
-                    0 => self.transport.send(&parts, locator),
-                    _ => self.transport.send_marked(&parts, locator, code_point),
-                };
-                let counter = match sent {
-                    Ok(()) => &self.counters.sent,
-                    Err(error) => {
-                        tracing::trace!(%error, %locator, "send");
-                        &self.counters.send_errors
-                    }
-                };
-                counter.fetch_add(1, Ordering::Relaxed);
+            }
+            if let Some(shield) = &self.shield {
+                self.send_sealed(shield, &datagram, code_point);
             }
         }
         taken
+    }
+
+    /// Hands one datagram to the sockets.
+    pub(crate) fn send_to(&self, parts: &[IoSlice<'_>], to: &Locator, code_point: u8) {
+        let sent = match code_point {
+            0 => self.transport.send(parts, to),
+            _ => self.transport.send_marked(parts, to, code_point),
+        };
+        let counter = match sent {
+            Ok(()) => &self.counters.sent,
+            Err(error) => {
+                tracing::trace!(%error, locator = %to, "send");
+                &self.counters.send_errors
+            }
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
     }
 
     fn send_by_link(&self, link: u32, datagram: &Datagram<'_>) -> bool {

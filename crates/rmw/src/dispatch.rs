@@ -22,6 +22,7 @@ use crate::links::Record;
 use crate::publish::transmit;
 use crate::reader::ReaderEndpoint;
 use crate::sample::{Item, Popped};
+use crate::security::Opening;
 use crate::writer::WriterEndpoint;
 
 /// The largest UDP payload over IPv4.
@@ -42,6 +43,8 @@ pub struct Inbox {
     readers: Vec<Arc<ReaderEndpoint>>,
     writers: Vec<Arc<WriterEndpoint>>,
     renewed: BTreeMap<GuidPrefix, Instant>,
+    /// Of a secured context, once something came.
+    opening: Option<Box<Opening>>,
 }
 
 impl Inbox {
@@ -52,6 +55,7 @@ impl Inbox {
             readers: Vec::new(),
             writers: Vec::new(),
             renewed: BTreeMap::new(),
+            opening: None,
         }
     }
 }
@@ -65,9 +69,17 @@ impl Core {
             readers,
             writers,
             renewed,
+            opening,
             ..
         } = inbox;
-        let bytes = buffer.get(..received.len).unwrap_or_default();
+        let mut bytes = buffer.get(..received.len).unwrap_or_default();
+        if let Some(shield) = &self.shield {
+            let opening = opening
+                .get_or_insert_with(|| Box::new(Opening::new(DATAGRAM_BYTES_MAX)))
+                .open(shield, bytes);
+            let Some(clean) = opening else { return };
+            bytes = clean;
+        }
         let Ok(message) = MessageReader::new(bytes, self.prefix) else {
             self.counters.malformed.fetch_add(1, Ordering::Relaxed);
             return;

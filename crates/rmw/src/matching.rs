@@ -14,7 +14,7 @@ use pteros_rtps::qos::{EndpointQos, History, Liveliness, XCDR1, XCDR2};
 use pteros_rtps::reader::{Reader, ReaderConfig, WriterProxyConfig};
 use pteros_rtps::shared_qos::SharedQos;
 use pteros_rtps::time::{Duration, Instant};
-use pteros_rtps::writer::{ReaderProxyConfig, Writer, WriterConfig};
+use pteros_rtps::writer::{FragmentSize, ReaderProxyConfig, Writer, WriterConfig};
 
 use crate::coherent::changes_publishers;
 use crate::content_filter::{FilterSpec, FilterableType, LocalFilter, MessageType};
@@ -107,13 +107,11 @@ impl Core {
         let has_own_rank = flow.is_some_and(|(_, priority)| priority.is_some());
         let controller = flow.and_then(|(at, _)| self.options.flow_controllers.get(at));
         let fragment_bytes_max = controller.map_or(u16::MAX, FlowController::fragment_bytes_max);
+        let wanted = self.fragment_size();
         let mut config = WriterConfig {
-            fragment_size: pteros_rtps::writer::FragmentSize {
-                same_host: self
-                    .options
-                    .fragment_bytes_same_host
-                    .min(fragment_bytes_max),
-                network: self.options.fragment_bytes_network.min(fragment_bytes_max),
+            fragment_size: FragmentSize {
+                same_host: wanted.same_host.min(fragment_bytes_max),
+                network: wanted.network.min(fragment_bytes_max),
             },
             paced: place.is_some(),
             ..WriterConfig::new(guid, machine_qos(&data.qos, keying.reader().is_some()))

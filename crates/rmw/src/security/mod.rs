@@ -4,11 +4,14 @@
 //!
 //! A newcomer that announces an identity is a stranger until its handshake has
 //! succeeded and its permissions let it be here; nothing but that handshake is
-//! said to it before.
+//! said to it before. What it and others send passes the shield
+//! (`Core::shield`), which protects it and believes nothing else.
 
+mod covering;
 mod opening;
 mod talk;
 
+pub(crate) use covering::Opening;
 pub(crate) use opening::Credentials;
 
 use std::collections::BTreeMap;

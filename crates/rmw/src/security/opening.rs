@@ -1,6 +1,7 @@
 //! From the files of an enclave to a context that can prove who it is.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -14,6 +15,7 @@ use pteros_security::auth::{Handshakes, Own, Token};
 use pteros_security::date::UnixTime;
 use pteros_security::enclave::Enclave;
 use pteros_security::permissions::access::Access;
+use pteros_security::shield::Shield;
 
 use super::{Security, SecurityOptions, State};
 use crate::error::OpenError;
@@ -54,6 +56,13 @@ impl Credentials {
             enclave,
             access,
         })
+    }
+
+    /// What protects its messages.
+    pub(crate) fn shield(&self) -> Result<Arc<Shield>, OpenError> {
+        let shield = Shield::new(self.prefix, self.access.domain_rule());
+        let shield = shield.map_err(|failed| OpenError::Identity(failed.to_string()))?;
+        Ok(Arc::new(shield))
     }
 
     /// What the participant announces.

@@ -2,6 +2,7 @@
 //! per packet.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use pteros_rtps::id::GuidPrefix;
@@ -47,13 +48,27 @@ impl Refusal {
         Self::Unmatched,
         Self::AnotherSource,
     ];
+
+    /// Whether somebody seems to be up to something, or is set up wrongly.
+    /// Newcomers whose keys are still under way, and datagrams that the network
+    /// doubled, cause the others.
+    pub const fn is_suspicious(self) -> bool {
+        matches!(
+            self,
+            Self::Malformed | Self::Unprotected | Self::Forged | Self::AnotherSource
+        )
+    }
 }
 
 /// Peers and reasons that were told; beyond it only counted.
 const TOLD_MAX: usize = 1024;
 
 #[derive(Debug, Default)]
-pub(super) struct Refusals(Mutex<Noted>);
+pub(super) struct Refusals {
+    noted: Mutex<Noted>,
+    /// There is something that was not told.
+    has_news: AtomicBool,
+}
 
 #[derive(Debug, Default)]
 struct Noted {
@@ -64,22 +79,26 @@ struct Noted {
 
 impl Refusals {
     pub fn note(&self, from: GuidPrefix, refusal: Refusal) {
-        let mut noted = self.0.lock();
+        let mut noted = self.noted.lock();
         let at = Refusal::ALL.iter().position(|one| *one == refusal);
         if let Some(count) = at.and_then(|at| noted.counts.get_mut(at)) {
             *count = count.saturating_add(1);
         }
         if noted.told.len() < TOLD_MAX && noted.told.insert((from, refusal)) {
             noted.news.push((from, refusal));
+            self.has_news.store(true, Ordering::Release);
         }
     }
 
     pub fn news(&self) -> Vec<(GuidPrefix, Refusal)> {
-        std::mem::take(&mut self.0.lock().news)
+        match self.has_news.swap(false, Ordering::AcqRel) {
+            true => std::mem::take(&mut self.noted.lock().news),
+            false => Vec::new(),
+        }
     }
 
     pub fn count(&self, refusal: Refusal) -> u64 {
-        let noted = self.0.lock();
+        let noted = self.noted.lock();
         let mut counts = Refusal::ALL.iter().zip(noted.counts);
         counts
             .find(|(one, _)| **one == refusal)
@@ -88,6 +107,6 @@ impl Refusals {
 
     /// A peer that comes back is told of anew.
     pub fn forget(&self, prefix: GuidPrefix) {
-        self.0.lock().told.retain(|(from, _)| *from != prefix);
+        self.noted.lock().told.retain(|(from, _)| *from != prefix);
     }
 }
