@@ -51,6 +51,7 @@ const DOORS: &[&str] = &[
     "crates/testbed/",
     "crates/lab/",
     "crates/cli/",
+    "crates/security/examples/shield_cost.rs",
     "crates/sim/src/main.rs",
     "crates/sim/src/relay.rs",
     "xtask/",
