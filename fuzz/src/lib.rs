@@ -20,6 +20,7 @@ mod packet;
 mod pair;
 pub mod pair_attack;
 pub mod participant_attack;
+pub mod security;
 mod steps;
 pub mod text;
 #[path = "../../crates/rtps/tests/museum/town.rs"]

@@ -32,6 +32,13 @@ const TARGETS: &[(&str, u32)] = &[
     ("matched_writer", 1024),
     ("fragments", 1024),
     ("participant", 4096),
+    ("security_governance", 2048),
+    ("security_permissions", 2048),
+    ("security_smime", 4096),
+    ("security_certificate", 4096),
+    ("security_message", 4096),
+    ("security_frame", 512),
+    ("security_handshake", 64),
 ];
 
 /// libFuzzer's limits: memory of the process (with the sanitizer's own), one

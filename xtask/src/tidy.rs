@@ -137,7 +137,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "pteros-fuzz",
-        &["pteros-msg", "pteros-interfaces", "pteros-rtps"],
+        &[
+            "pteros-msg",
+            "pteros-interfaces",
+            "pteros-rtps",
+            "pteros-security",
+        ],
     ),
     // Programs over other stacks.
     ("iceoryx2-host", &[]),

@@ -54,6 +54,7 @@ pub fn write(corpus: &Path) -> Result<usize> {
     }
     seeds.kept(&root().join("fuzz/seeds"))?;
     seeds.definitions(&root().join("crates/interfaces/definitions"))?;
+    seeds.keystores(&root().join("crates/security/tests/fixtures"))?;
     for entry in fs::read_dir(root().join("crates/rtps/tests/vectors"))? {
         let path = entry?.path();
         if path
@@ -74,9 +75,14 @@ struct Seeds<'a> {
 
 impl Seeds<'_> {
     fn add(&mut self, target: &str, bytes: &[u8]) -> Result<()> {
-        if bytes.len() > BYTES_MAX {
-            return Ok(());
+        match bytes.len() > BYTES_MAX {
+            true => Ok(()),
+            false => self.add_whole(target, bytes),
         }
+    }
+
+    /// However large it is: what is signed means nothing without its end.
+    fn add_whole(&mut self, target: &str, bytes: &[u8]) -> Result<()> {
         let mut hasher = DefaultHasher::new();
         bytes.hash(&mut hasher);
         let folder = self.corpus.join(target);
@@ -127,6 +133,27 @@ impl Seeds<'_> {
                 _ => continue,
             };
             self.add("interface_file", &[&[kind], &fs::read(&path)?[..]].concat())?;
+        }
+        Ok(())
+    }
+
+    /// Documents, certificates and keys of the fixtures' keystores.
+    fn keystores(&mut self, folder: &Path) -> Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let target = match name.as_ref() {
+                _ if path.is_dir() => {
+                    self.keystores(&path)?;
+                    continue;
+                }
+                "governance.xml" => "security_governance",
+                "permissions.xml" => "security_permissions",
+                _ if name.ends_with(".p7s") => "security_smime",
+                _ if name.ends_with(".pem") => "security_certificate",
+                _ => continue,
+            };
+            self.add_whole(target, &fs::read(&path)?)?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Changes of inputs, as fuzzers make them: bits and bytes, cuts, repeats,
 //! and the head of one input with the tail of another.
 
-use super::pair::net::Random;
+use super::Random;
 
 /// Values at which sizes and counts go wrong.
 const EXTREMES: [u32; 10] = [
@@ -17,16 +17,14 @@ const EXTREMES: [u32; 10] = [
     u32::MAX,
 ];
 
-/// No input grows beyond this, bytes.
-const BYTES_MAX: usize = 2_000;
-
-/// One of the inputs, changed in one to eight places.
-pub fn changed(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
+/// One of the inputs, changed in one to eight places; no longer than
+/// `bytes_max`.
+pub fn changed(seeds: &[Vec<u8>], random: &mut Random, bytes_max: usize) -> Vec<u8> {
     let mut input = one_of(seeds, random).clone();
     for _ in 0..1 + random.below(8) {
         change(&mut input, seeds, random);
     }
-    input.truncate(BYTES_MAX);
+    input.truncate(bytes_max);
     input
 }
 

@@ -1,0 +1,4 @@
+//! What is sealed.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_fuzz::security::security_frame(data));

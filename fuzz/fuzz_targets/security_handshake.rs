@@ -1,0 +1,4 @@
+//! A handshake with a forger in between.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_fuzz::security::security_handshake(data));
