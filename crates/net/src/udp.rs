@@ -9,15 +9,18 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::time::Duration;
 
 use nix::sys::socket::{
     ControlMessageOwned, MsgFlags, SockaddrIn, getsockopt, recvmsg, setsockopt, sockopt,
 };
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg_addr};
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, SockAddr, Socket, Type};
 
 use crate::buffers::{self, BufferGrant};
 use crate::interface::Interface;
+use crate::poll::timespec;
 use crate::sys;
 
 /// Largest UDP payload over IPv4: 65535 - 20 (IP header) - 8 (UDP header).
@@ -258,6 +261,15 @@ impl UdpSocket {
         .map_err(sys::segmentation_refused)
     }
 
+    /// Waits until the kernel has room to send, which it says once less than
+    /// half of the send buffer is in use; `None` waits for ever. False when there
+    /// was none within `timeout`, or a signal came.
+    pub fn wait_for_room(&self, timeout: Option<Duration>) -> bool {
+        let mut sockets = [PollFd::new(&self.socket, PollFlags::OUT)];
+        let timeout = timeout.map(timespec);
+        poll(&mut sockets, timeout.as_ref()).is_ok_and(|ready| ready > 0)
+    }
+
     /// Whether the kernel knows segmented sending. One system call; ask once.
     pub fn supports_segmentation(&self) -> bool {
         getsockopt(&self.socket, sockopt::UdpGsoSegment).is_ok()
@@ -346,7 +358,6 @@ fn check_group(group: Ipv4Addr) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::{Events, Poller, interfaces};
-    use std::time::Duration;
 
     const LOCALHOST: Ipv4Addr = Ipv4Addr::LOCALHOST;
 

@@ -141,6 +141,12 @@ impl PublisherOptions {
 /// slowest reliable subscription has room, at most
 /// [`QosProfile::max_blocking_time`], and drives the network meanwhile.
 ///
+/// A message larger than what the network takes at once, megabytes over a slow
+/// cable, holds the publishing thread up until the socket has taken it: for
+/// `max_blocking_time` if nothing moves, for ten times that in all. The rest is
+/// sent by whoever spins, or the helper thread; meanwhile a message on its way is
+/// finished, and of those behind it history keeps the newest.
+///
 /// ```no_run
 /// use pteros::interfaces::geometry_msgs::msg::Twist;
 /// use pteros::prelude::*;

@@ -26,6 +26,7 @@ use crate::core::Core;
 use crate::links::CHUNK_MIN_BYTES;
 use crate::reader::Wants;
 use crate::ready::ReadyQueue;
+use crate::room::Patience;
 use crate::sample::SharedValue;
 use crate::writer::{Outgoing, WriterEndpoint, WriterState};
 
@@ -158,8 +159,14 @@ impl Core {
         true
     }
 
-    /// Sends what was put aside. To be called with no lock held.
+    /// Sends what was put aside. To be called with no lock held, by a thread that
+    /// may wait.
     pub(crate) fn send_aside(&self) {
+        self.send_all_aside(true);
+    }
+
+    /// The same for any thread: a full socket is waited for if it `may_wait`.
+    pub(crate) fn send_all_aside(&self, may_wait: bool) {
         while self.aside.waits.load(Ordering::Relaxed) {
             let mut list = self.aside.list.lock();
             let next = list.writers.pop_front();
@@ -171,7 +178,11 @@ impl Core {
                 let now = self.env.now();
                 let mut state = writer.state.lock();
                 self.take_up(now, &writer, &mut state);
-                self.send_new(&writer, state, now);
+                let patience = match may_wait {
+                    true => writer.patience(),
+                    false => Patience::none(),
+                };
+                self.send_new_within(&writer, state, now, patience);
             }
         }
     }

@@ -33,6 +33,7 @@ use crate::linking::Linking;
 use crate::neighbours::Neighbours;
 use crate::reader::ReaderEndpoint;
 use crate::ready::ReadyQueue;
+use crate::room::Patience;
 use crate::security::{Credentials, Security, SecurityOptions};
 use crate::shared_memory::SharedMemoryOptions;
 use crate::trace::{self, TraceOptions, Tracer};
@@ -44,6 +45,9 @@ use crate::writer::WriterEndpoint;
 /// processes find each other without multicast. ROS 2's LOCALHOST range
 /// probes as many.
 const LOCAL_PEERS_MAX: u32 = 33;
+
+/// How long a goodbye may wait for room in the socket.
+const GOODBYE_WAIT: Duration = Duration::from_millis(20);
 
 /// Participant indices probed on each static peer.
 const STATIC_PEER_INDICES: u32 = 10;
@@ -63,7 +67,9 @@ pub struct CoreOptions {
     pub static_peers: Vec<std::net::Ipv4Addr>,
     /// Names of the only interfaces to use; empty means all.
     pub interfaces: Vec<String>,
-    /// Wanted kernel buffers in bytes, receive and send.
+    /// Wanted kernel buffers in bytes, receive and send. More room to send than
+    /// the kernel gives by itself only fills queues behind it, which drop without a
+    /// word; who publishes waits instead.
     pub buffer_bytes: (usize, usize),
     /// Largest piece of a sample per datagram on this host, bytes.
     pub fragment_bytes_same_host: u16,
@@ -102,7 +108,7 @@ impl Default for CoreOptions {
             static_peers: Vec::new(),
             interfaces: Vec::new(),
             // Room for a 4 MiB sample in 64 KB datagrams on either side.
-            buffer_bytes: (8 << 20, 4 << 20),
+            buffer_bytes: (8 << 20, 208 << 10),
             fragment_bytes_same_host: 63_000,
             fragment_bytes_network: 1_344,
             enclave: "/".into(),
@@ -128,6 +134,8 @@ pub struct CoreCounts {
     pub datagrams_sent: u64,
     /// Datagrams that the kernel refused.
     pub send_errors: u64,
+    /// Times a publishing thread waited for room in the socket.
+    pub send_waits: u64,
     /// Datagrams that are not RTPS.
     pub malformed: u64,
 }
@@ -137,6 +145,7 @@ pub(crate) struct Counters {
     pub(crate) received: AtomicU64,
     pub(crate) sent: AtomicU64,
     pub(crate) send_errors: AtomicU64,
+    pub(crate) waits: AtomicU64,
     pub(crate) malformed: AtomicU64,
 }
 
@@ -175,6 +184,8 @@ pub struct Core {
     pub(crate) announced_types: Announced,
     pub(crate) linking: Linking,
     pub(crate) counters: Counters,
+    /// It is not known whether the socket has room for a burst.
+    pub(crate) room_in_doubt: AtomicBool,
     helper: Option<Helper>,
     turns: AtomicU64,
     in_turn: AtomicBool,
@@ -293,6 +304,7 @@ impl Core {
             no_queue: ReadyQueue::new(|| {}),
             linking,
             counters: Counters::default(),
+            room_in_doubt: AtomicBool::new(false),
             turns: AtomicU64::new(0),
             in_turn: AtomicBool::new(false),
             next_entity: AtomicU32::new(1),
@@ -357,6 +369,7 @@ impl Core {
             datagrams_received: c.received.load(Ordering::Relaxed),
             datagrams_sent: c.sent.load(Ordering::Relaxed),
             send_errors: c.send_errors.load(Ordering::Relaxed),
+            send_waits: c.waits.load(Ordering::Relaxed),
             malformed: c.malformed.load(Ordering::Relaxed),
         }
     }
@@ -409,8 +422,9 @@ impl Core {
     }
 
     /// Sends every datagram of `outbox`, marked with a code point unless that
-    /// is 0. No lock is needed or taken. False if a link has refused one.
-    pub(crate) fn send(&self, outbox: &Outbox, code_point: u8) -> bool {
+    /// is 0, waiting for room as far as `patience` goes. No lock is needed or
+    /// taken. False if a link has refused one.
+    pub(crate) fn send(&self, outbox: &Outbox, code_point: u8, patience: &Patience) -> bool {
         let mut taken = true;
         for datagram in outbox.iter() {
             let parts = datagram.parts.map(IoSlice::new);
@@ -418,22 +432,28 @@ impl Core {
                 if let Some(link) = locator.to_link() {
                     taken &= self.send_by_link(link, &datagram);
                 } else if self.shield.is_none() {
-                    self.send_to(&parts, locator, code_point);
+                    self.send_to(&parts, locator, code_point, patience);
                 }
             }
             if let Some(shield) = &self.shield {
-                self.send_sealed(shield, &datagram, code_point);
+                self.send_sealed(shield, &datagram, code_point, patience);
             }
         }
         taken
     }
 
     /// Hands one datagram to the sockets.
-    pub(crate) fn send_to(&self, parts: &[IoSlice<'_>], to: &Locator, code_point: u8) {
-        let sent = match code_point {
+    pub(crate) fn send_to(
+        &self,
+        parts: &[IoSlice<'_>],
+        to: &Locator,
+        code_point: u8,
+        patience: &Patience,
+    ) {
+        let sent = self.send_when_roomy(patience, || match code_point {
             0 => self.transport.send(parts, to),
             _ => self.transport.send_marked(parts, to, code_point),
-        };
+        });
         let counter = match sent {
             Ok(()) => &self.counters.sent,
             Err(error) => {
@@ -487,7 +507,7 @@ impl Core {
         let Some(mut state) = self.driver.try_lock() else {
             return false;
         };
-        self.send_aside();
+        self.send_all_aside(false);
         for _ in 0..rounds {
             let handled = self.turn_now(&mut state);
             let rests = || self.linking.get().is_none_or(|links| links.before_sleep());
@@ -530,7 +550,8 @@ impl Core {
         let mut outbox = Outbox::new();
         let now = self.env.now();
         self.participant.lock().farewell(now, &mut outbox);
-        self.send(&outbox, 0);
+        // Who does not hear it keeps us for the length of our lease.
+        self.send(&outbox, 0, &Patience::of(GOODBYE_WAIT));
     }
 }
 

@@ -26,7 +26,7 @@ use crate::shared_memory::SharedMemoryOptions;
 use crate::store::{OnLoss, Store, StoreError, StoreSpec, StoredSample};
 
 /// Clock, seed and network of one process. Thread-safe; calls never block
-/// except [`Transport::sleep`].
+/// except [`Transport::sleep`] and [`Transport::wait_for_room`].
 pub trait Env: Send + Sync + 'static {
     /// The monotonic clock.
     fn now(&self) -> Instant;
@@ -128,11 +128,11 @@ pub struct Received {
 /// The sockets of one participant.
 pub trait Transport: Send + Sync {
     /// Sends one datagram made of `parts` to `to`; a multicast locator goes
-    /// out of every usable interface. Does not block: a full socket drops the
-    /// datagram, as a network would.
+    /// out of every usable interface. Does not block.
     ///
     /// # Errors
-    /// The operating system's error, for counting; never fatal.
+    /// `WouldBlock` when the socket is full, see [`Transport::wait_for_room`];
+    /// else the operating system's error, for counting; never fatal.
     fn send(&self, parts: &[IoSlice<'_>], to: &Locator) -> io::Result<()>;
 
     /// As [`Transport::send`], marked for the network with a differentiated
@@ -142,6 +142,12 @@ pub trait Transport: Send + Sync {
     /// As [`Transport::send`].
     fn send_marked(&self, parts: &[IoSlice<'_>], to: &Locator, _code_point: u8) -> io::Result<()> {
         self.send(parts, to)
+    }
+
+    /// Waits until there is room to send again, at most so long; whether there
+    /// is. A transport that never refuses has room.
+    fn wait_for_room(&self, _span: Duration) -> bool {
+        true
     }
 
     /// Takes one datagram, if one is there.

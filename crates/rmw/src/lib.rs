@@ -49,6 +49,7 @@ pub mod publisher_group;
 pub mod qos;
 pub mod reader;
 pub mod ready;
+mod room;
 pub mod sample;
 mod security;
 mod separation;

@@ -18,10 +18,14 @@ use crate::error::EndpointError;
 use crate::flow::{Flow, Pace, Place};
 use crate::matching::EndpointSpec;
 use crate::publish::transmit_marked;
+use crate::room::{Patience, next_look};
 use crate::writer::{WriterEndpoint, WriterState};
 
 /// Datagrams of one turn: other machines get theirs in between.
 const DATAGRAMS_PER_TURN: usize = 64;
+
+/// So often it is asked whether the socket has room.
+const DATAGRAMS_PER_LOOK: usize = 32;
 
 /// A fragment at a time, so that others may come between two.
 const ONE_DATAGRAM: Burst = Burst {
@@ -105,7 +109,7 @@ impl Core {
     pub(crate) fn assert_beside_flow(&self, writer: &WriterEndpoint) {
         let Some(place) = writer.place() else { return };
         let mut bytes = 0;
-        transmit_marked(self, writer.code_point(), |outbox| {
+        transmit_marked(self, writer.code_point(), &Patience::none(), |outbox| {
             writer.state.lock().machine.poll_assertions(outbox);
             bytes = sent_bytes(outbox);
             false
@@ -122,6 +126,13 @@ impl Core {
         };
         let mut resume = now;
         for sent in 1.. {
+            if sent % DATAGRAMS_PER_LOOK == 1 {
+                self.doubt_room();
+            }
+            if !self.has_room() {
+                resume = next_look(now);
+                break;
+            }
             let next = flow.lock().next(now);
             let Some(id) = next else { break };
             let Some(writer) = self.writer(id) else {
@@ -142,7 +153,8 @@ impl Core {
     fn send_one(&self, now: Instant, writer: &WriterEndpoint, flow: &parking_lot::Mutex<Flow>) {
         let Some(place) = writer.place() else { return };
         let (mut more, mut bytes) = (false, 0);
-        let taken = transmit_marked(self, writer.code_point(), |outbox| {
+        let patience = Patience::none();
+        let taken = transmit_marked(self, writer.code_point(), &patience, |outbox| {
             let mut state = writer.state.lock();
             more = state.machine.poll_transmit_up_to(now, ONE_DATAGRAM, outbox);
             writer.collect(&mut state.machine);

@@ -20,6 +20,7 @@ use crate::error::PublishError;
 use crate::instance::Keyed;
 use crate::local::has_manual_lease;
 use crate::publisher_group::Turn;
+use crate::room::Patience;
 use crate::sample::{Body, Path, SampleMeta};
 use crate::writer::{Outgoing, WriterEndpoint, WriterState};
 
@@ -44,16 +45,25 @@ type Held<'a> = (MutexGuard<'a, WriterState>, Option<Turn<'a>>);
 type Written<'a> = (SampleMeta, Option<&'a Keyed>, Option<Box<Mark>>);
 
 /// Runs `fill` on this thread's outbox and sends what it put there, until it
-/// says that nothing is left. `fill` must not publish.
-pub(crate) fn transmit(core: &Core, fill: impl FnMut(&mut Outbox) -> bool) {
-    transmit_marked(core, 0, fill);
+/// says that nothing is left. `fill` must not publish. What a socket has no room
+/// for is lost.
+pub(crate) fn transmit(core: &Core, mut fill: impl FnMut(&mut Outbox) -> bool) {
+    let mut more = true;
+    while more {
+        transmit_marked(core, 0, &Patience::none(), |outbox| {
+            more = fill(outbox);
+            false
+        });
+    }
 }
 
-/// As [`transmit`], every datagram marked with a code point unless that is 0.
-/// False if a link has refused one.
+/// As [`transmit`], every datagram marked with a code point unless that is 0, and
+/// ends when there is no room for them any more: what was not asked for yet is
+/// left where it is. False if a link has refused a datagram.
 pub(crate) fn transmit_marked(
     core: &Core,
     code_point: u8,
+    patience: &Patience,
     mut fill: impl FnMut(&mut Outbox) -> bool,
 ) -> bool {
     let mut taken = true;
@@ -61,8 +71,8 @@ pub(crate) fn transmit_marked(
         loop {
             outbox.clear();
             let more = fill(outbox);
-            taken &= core.send(outbox, code_point);
-            if !more {
+            taken &= core.send(outbox, code_point, patience);
+            if !more || patience.is_over() {
                 break;
             }
         }
@@ -73,8 +83,10 @@ pub(crate) fn transmit_marked(
 
 impl Core {
     /// Publishes one message on the caller's thread: local readers first, then
-    /// the network. Blocks only for a reliable writer without room, at most
-    /// its `max_blocking_time`.
+    /// the network. Blocks for a KEEP_ALL writer without room, at most its
+    /// `max_blocking_time`, and for a network that is slower than the message:
+    /// so long without any progress, and ten times that in all. What is not sent
+    /// by then is the driver's to send.
     ///
     /// # Errors
     /// See [`PublishError`]; nothing was delivered then.
@@ -367,36 +379,66 @@ impl Core {
         })
     }
 
-    /// Fills datagrams under the writer's lock and sends them without it.
+    /// Fills datagrams under the writer's lock and sends them without it. For
+    /// threads that publish, which may wait.
     pub(crate) fn send_new(
         &self,
         writer: &WriterEndpoint,
         state: MutexGuard<'_, WriterState>,
         now: Instant,
     ) {
+        self.send_new_within(writer, state, now, writer.patience());
+    }
+
+    /// The same, waiting for room as far as `patience` goes.
+    pub(crate) fn send_new_within(
+        &self,
+        writer: &WriterEndpoint,
+        state: MutexGuard<'_, WriterState>,
+        now: Instant,
+        patience: Patience,
+    ) {
         if let Some(place) = writer.place() {
             return self.leave_to_flow(now, writer, place, state);
         }
-        let mut held = Some(state);
-        let taken = transmit_marked(self, writer.code_point(), |outbox| {
-            let mut state = held.take().unwrap_or_else(|| writer.state.lock());
+        let mut held = Some((state, now));
+        let taken = transmit_marked(self, writer.code_point(), &patience, |outbox| {
+            let (mut state, now) = match held.take() {
+                Some((mut state, now)) => {
+                    if patience.is_none() && !self.may_send(now, writer, &mut state) {
+                        self.schedule_writer(writer, &state);
+                        return false;
+                    }
+                    (state, now)
+                }
+                None if !self.await_room(writer, &patience) => return true,
+                None => (writer.state.lock(), self.env.now()),
+            };
             let more = state.machine.poll_transmit(now, outbox);
+            // The rest is ours to send.
+            state.resumes_at = more.then_some(Instant::FAR_FUTURE);
             // Under the lock: a later deadline must not be written over.
-            let next = state.next_timeout();
-            self.schedule(Machine::Writer(writer.guid().entity), next);
+            self.schedule_writer(writer, &state);
             more
         });
+        if patience.is_over() {
+            self.resume_later(writer);
+        }
         if !taken {
             self.note_refused(now, writer);
         }
+    }
+
+    pub(crate) fn schedule_writer(&self, writer: &WriterEndpoint, state: &WriterState) {
+        let next = state.next_timeout();
+        self.schedule(Machine::Writer(writer.guid().entity), next);
     }
 
     /// A link has refused what a writer has just sent.
     pub(crate) fn note_refused(&self, now: Instant, writer: &WriterEndpoint) {
         let mut state = writer.state.lock();
         state.machine.note_refused(now);
-        let next = state.next_timeout();
-        self.schedule(Machine::Writer(writer.guid().entity), next);
+        self.schedule_writer(writer, &state);
     }
 
     /// Asks for acknowledgements that have not come: somebody waits for them.
@@ -425,15 +467,23 @@ impl Core {
             writer.collect(&mut state.machine);
             return self.leave_to_flow(now, writer, place, state);
         }
-        let taken = transmit_marked(self, writer.code_point(), |outbox| {
+        let patience = Patience::none();
+        let taken = transmit_marked(self, writer.code_point(), &patience, |outbox| {
             let mut state = writer.state.lock();
-            let more = state.machine.poll_transmit(now, outbox);
+            let more =
+                self.may_send(now, writer, &mut state) && state.machine.poll_transmit(now, outbox);
+            if more {
+                self.doubt_room();
+            }
             writer.collect(&mut state.machine);
             self.note_arrival(now, writer, &state);
             let next = state.next_timeout();
             self.schedule(Machine::Writer(writer.guid().entity), next);
             more
         });
+        if patience.is_over() {
+            self.resume_later(writer);
+        }
         if !taken {
             self.note_refused(now, writer);
         }

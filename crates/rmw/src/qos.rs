@@ -123,7 +123,9 @@ pub struct QosProfile {
     /// For how long one proof of life holds.
     pub liveliness_lease: Option<Duration>,
     /// How long a publish may wait for room when unacknowledged samples fill
-    /// the history: reliable publishers that keep all. 100 ms by default.
+    /// the history: reliable publishers that keep all. Also how long any publish
+    /// may wait for a full socket without progress, and ten times that in all;
+    /// zero never waits, what is left is sent later. 100 ms by default.
     pub max_blocking_time: Option<Duration>,
     /// Use the topic name on the wire as it is given, without ROS 2's `rt`
     /// prefix, namespace and remapping: `Square`, as other DDS systems name it.

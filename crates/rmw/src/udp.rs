@@ -15,7 +15,7 @@ use pteros_net::{
     shutdown_signal,
 };
 use pteros_rtps::locator::{Locator, OwnAddress};
-use pteros_rtps::time::{Instant, Timestamp};
+use pteros_rtps::time::{Duration, Instant, Timestamp};
 use pteros_shm::{Board, BoardOptions, ShmError};
 
 use crate::env::{
@@ -523,6 +523,10 @@ impl Transport for UdpTransport {
             }
         }
         outcome
+    }
+
+    fn wait_for_room(&self, span: Duration) -> bool {
+        self.unicast.wait_for_room(span.to_std())
     }
 
     fn receive(&self, buffer: &mut [u8]) -> Option<Received> {

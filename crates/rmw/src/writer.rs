@@ -30,6 +30,7 @@ use crate::latch::Latch;
 use crate::links::Chunk;
 use crate::local::LocalRoute;
 use crate::publisher_group::PublisherGroup;
+use crate::room::Patience;
 use crate::sample::{Body, Item, SharedValue};
 use crate::store::Store;
 
@@ -156,6 +157,9 @@ pub(crate) struct WriterState {
     pub(crate) registry: Option<Box<Registry>>,
     /// The last source stamp, where stamps must not run back.
     stamped: Option<Timestamp>,
+    /// Until when the driver leaves what it has to send: a publishing thread is at
+    /// it, or the socket is full. See [`crate::room`].
+    pub(crate) resumes_at: Option<Instant>,
     /// It is gone for its user, see [`crate::departure`].
     pub(crate) lingers: bool,
     /// The first number of the open coherent set.
@@ -199,6 +203,7 @@ impl WriterEndpoint {
                 stay: Stay::default(),
                 registry,
                 stamped,
+                resumes_at: None,
                 lingers: false,
                 set: None,
                 published: 0,
@@ -318,6 +323,11 @@ impl WriterEndpoint {
         self.remote_count() > 0 || self.is_latching()
     }
 
+    /// How long who publishes may wait for room in the socket.
+    pub(crate) fn patience(&self) -> Patience {
+        Patience::of(self.data.qos.max_blocking_time)
+    }
+
     pub(crate) fn is_latching(&self) -> bool {
         self.data.qos.durability != Durability::Volatile
     }
@@ -416,7 +426,10 @@ impl WriterState {
 
     /// When the machine, or an instance, is due.
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
-        let machine = self.machine.next_timeout();
+        let machine = match self.resumes_at {
+            None => self.machine.next_timeout(),
+            Some(at) => self.machine.next_timer().into_iter().chain([at]).min(),
+        };
         let instances = self.registry.as_ref().and_then(|r| r.next_timeout());
         [machine, instances].into_iter().flatten().min()
     }

@@ -10,6 +10,7 @@ use pteros_rtps::writer::FragmentSize;
 use pteros_security::shield::{Sealed, Shield, Workspace};
 
 use crate::core::Core;
+use crate::room::Patience;
 
 /// With headers and protection, codes for 50 participants included, it fits a
 /// datagram of 65,507 bytes.
@@ -72,7 +73,13 @@ impl Core {
     }
 
     /// Protects a datagram once and sends it to all its destinations but links.
-    pub(crate) fn send_sealed(&self, shield: &Shield, datagram: &Datagram<'_>, code_point: u8) {
+    pub(crate) fn send_sealed(
+        &self,
+        shield: &Shield,
+        datagram: &Datagram<'_>,
+        code_point: u8,
+        patience: &Patience,
+    ) {
         let locators = || datagram.to.iter().filter(|to| to.to_link().is_none());
         if locators().next().is_none() {
             return;
@@ -86,7 +93,7 @@ impl Core {
             }
             for bytes in sealed.datagrams() {
                 for locator in locators() {
-                    self.send_to(&[IoSlice::new(bytes)], locator, code_point);
+                    self.send_to(&[IoSlice::new(bytes)], locator, code_point, patience);
                 }
             }
         });

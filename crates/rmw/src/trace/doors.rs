@@ -13,7 +13,7 @@ use pteros_rtps::id::{Guid, GuidPrefix};
 use pteros_rtps::locator::Locator;
 use pteros_rtps::outbox::Datagram;
 use pteros_rtps::seq::SampleIdentity;
-use pteros_rtps::time::Instant;
+use pteros_rtps::time::{Duration, Instant};
 use pteros_shm::Board;
 
 use super::Tracer;
@@ -42,6 +42,10 @@ impl Transport for StampedTransport {
     fn send_marked(&self, parts: &[IoSlice<'_>], to: &Locator, code_point: u8) -> io::Result<()> {
         self.tracer.note_handed();
         self.inner.send_marked(parts, to, code_point)
+    }
+
+    fn wait_for_room(&self, span: Duration) -> bool {
+        self.inner.wait_for_room(span)
     }
 
     fn receive(&self, buffer: &mut [u8]) -> Option<Received> {

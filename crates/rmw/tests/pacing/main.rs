@@ -1,6 +1,7 @@
 //! Asynchronous publishers and their flow controllers, whole contexts on fake
 //! time: rates, priorities, loss.
 
+mod room;
 mod world;
 
 use std::time::Duration as Span;

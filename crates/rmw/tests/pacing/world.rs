@@ -13,7 +13,7 @@ use pteros_rmw::flow::{FlowController, Pace};
 use pteros_rmw::reader::{ReaderEndpoint, Wants};
 use pteros_rmw::rtps::locator::{Locator, OwnAddress};
 use pteros_rmw::rtps::qos::EndpointQos;
-use pteros_rmw::rtps::time::{Instant, Timestamp};
+use pteros_rmw::rtps::time::{Duration, Instant, Timestamp};
 use pteros_rmw::sample::Body;
 use pteros_rmw::writer::{Outgoing, WriterEndpoint};
 use pteros_rmw::{Core, CoreOptions, DriverState, EndpointSpec};
@@ -32,7 +32,45 @@ pub struct Network {
     pub sent: Vec<(u64, usize, usize)>,
     /// Every so many-th datagram is lost; 0: none.
     pub lose_every: u64,
+    /// The talker's socket, if it can be full.
+    pub socket: Option<Socket>,
     count: u64,
+}
+
+/// A socket whose network takes so much and no more.
+pub struct Socket {
+    /// How long a byte takes.
+    pub byte_nanos: u64,
+    /// Beyond that it refuses.
+    pub bytes_max: u64,
+    /// When what it has taken is on its way.
+    pub busy_until: u64,
+}
+
+impl Socket {
+    pub fn new(byte_nanos: u64, bytes_max: u64) -> Self {
+        Self {
+            byte_nanos,
+            bytes_max,
+            busy_until: 0,
+        }
+    }
+
+    /// Takes so many bytes; when they have left, unless it is full.
+    fn take(&mut self, now: u64, bytes: u64) -> Option<u64> {
+        let from = self.busy_until.max(now);
+        if from - now >= self.bytes_max.saturating_mul(self.byte_nanos) {
+            return None;
+        }
+        self.busy_until = from.saturating_add(bytes.saturating_mul(self.byte_nanos));
+        Some(self.busy_until)
+    }
+
+    /// When half of it is free.
+    fn roomy_at(&self) -> u64 {
+        let half = (self.bytes_max / 2).saturating_mul(self.byte_nanos);
+        self.busy_until.saturating_sub(half)
+    }
 }
 
 struct Place {
@@ -96,11 +134,25 @@ impl Transport for Place {
         network.sent.push((now, self.index, bytes.len()));
         network.count += 1;
         let count = network.count;
+        let length = bytes.len() as u64;
+        let socket = network.socket.as_mut().filter(|_| self.index == TALKER);
+        let Some(left_at) = socket.map_or(Some(now), |socket| socket.take(now, length)) else {
+            return Err(io::ErrorKind::WouldBlock.into());
+        };
         if network.lose_every == 0 || !count.is_multiple_of(network.lose_every) {
-            let at = (now + LATENCY, count);
+            let at = (left_at + LATENCY, count);
             network.flights.insert(at, (self.index, target, bytes));
         }
         Ok(())
+    }
+
+    fn wait_for_room(&self, span: Duration) -> bool {
+        let mut network = self.network.lock().unwrap();
+        let socket = network.socket.as_ref().filter(|_| self.index == TALKER);
+        let roomy_at = socket.map_or(0, Socket::roomy_at);
+        let until = network.now + span.as_nanos().unsigned_abs();
+        network.now = network.now.max(roomy_at.min(until));
+        roomy_at <= until
     }
 
     fn receive(&self, buffer: &mut [u8]) -> Option<Received> {
@@ -179,6 +231,10 @@ impl World {
 
     pub fn listener(&self) -> &Core {
         &self.cores[LISTENER]
+    }
+
+    pub fn plain_writer(&self, topic: &str, qos: EndpointQos) -> Arc<WriterEndpoint> {
+        self.talker().create_writer(spec(topic, qos)).unwrap()
     }
 
     pub fn writer(&self, topic: &str, qos: EndpointQos, pace: Pace) -> Arc<WriterEndpoint> {

@@ -689,6 +689,12 @@ impl Writer {
         self.timers.next()
     }
 
+    /// As [`Self::next_timeout`], for an owner who will send later or is at it: what
+    /// there is to send does not count.
+    pub fn next_timer(&self) -> Option<Instant> {
+        self.timers.next()
+    }
+
     /// Does what is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.clock = now;

@@ -4,9 +4,9 @@
 //! What it has not sent yet it does not speak of: its heartbeats name no
 //! unsent sample, so no reader asks for one; a sample that is replaced or
 //! expires before it was sent is declared irrelevant by a GAP and is no loss.
-//! KEEP_LAST does not replace a sample whose fragments are on their way, or a
-//! fast application would let no large sample arrive: that one is kept beyond
-//! the depth until it is through. KEEP_ALL refuses a write while what it keeps
+//! As with any writer, KEEP_LAST does not replace a sample whose fragments are
+//! on their way, or a fast application would let no large sample arrive: that one
+//! is kept beyond the depth until it is through. KEEP_ALL refuses a write while what it keeps
 //! is unsent, whoever reads.
 
 use super::Writer;
@@ -82,9 +82,6 @@ impl Writer {
 
     /// Whether this change is partly sent and must not be replaced.
     pub(super) fn is_begun(&self, sequence: SequenceNumber) -> bool {
-        self.config.paced
-            && !self.is_keep_all()
-            && sequence.0 == self.cursor.number
-            && self.cursor.is_begun()
+        !self.is_keep_all() && sequence.0 == self.cursor.number && self.cursor.is_begun()
     }
 }
