@@ -1,57 +1,16 @@
-//! Log lines in ROS 2's form, `[INFO] [1700000000.123456789] [talker]: text`,
-//! on standard error, or on standard output where RCUTILS_LOGGING_USE_STDOUT
-//! is 1.
+//! What the layers below report, in ROS 2's form of a log line,
+//! `[WARN] [1700000000.123456789] [pteros_rmw]: text`, on standard error.
 
 use crate::shared::Shared;
 use anyhow::{Result, anyhow};
 use pteros::log::Severity;
 use std::fmt;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::FmtContext;
 use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
 use tracing_subscriber::registry::LookupSpan;
-
-/// What one node says to the operator.
-#[derive(Debug)]
-pub struct Logger {
-    name: String,
-    least: Severity,
-    is_on: bool,
-    to_stdout: bool,
-}
-
-impl Logger {
-    /// The logger of that name, as strict as `--ros-args --log-level` says.
-    pub fn new(shared: &Shared, name: &str) -> Self {
-        let settings = &shared.arguments.log;
-        let own = settings.loggers.iter().find(|(logger, _)| logger == name);
-        Self {
-            name: name.to_string(),
-            least: own
-                .map(|(_, severity)| *severity)
-                .or(settings.level)
-                .unwrap_or(Severity::Info),
-            is_on: settings.console != Some(false),
-            to_stdout: std::env::var_os("RCUTILS_LOGGING_USE_STDOUT")
-                .is_some_and(|value| value == "1"),
-        }
-    }
-
-    /// Writes one line for the operator. The error is that of the stream.
-    pub fn info(&self, text: &str) -> std::io::Result<()> {
-        if !self.is_on || self.least > Severity::Info {
-            return Ok(());
-        }
-        let line = line("INFO", &self.name, text);
-        if self.to_stdout {
-            writeln!(anstream::stdout().lock(), "{line}")
-        } else {
-            writeln!(anstream::stderr().lock(), "{line}")
-        }
-    }
-}
 
 /// Shows what the layers below report: warnings and worse, or what
 /// `--log-level` or RUST_LOG ask for.

@@ -69,10 +69,13 @@ impl Session {
         })?;
         let context = Context::with_options(options).context("joining the graph")?;
         let hidden = format!("_pteros_cli_{}", std::process::id());
-        // As the nodes of ros2's command: others need not know its parameters.
-        let node = NodeOptions::new(node_name.unwrap_or(&hidden))
-            .start_parameter_services(false)
-            .start_parameter_event_publisher(false);
+        let node = match node_name {
+            Some(name) => NodeOptions::new(name),
+            // As the nodes of ros2's command: others need not know its parameters.
+            None => NodeOptions::new(hidden)
+                .start_parameter_services(false)
+                .start_parameter_event_publisher(false),
+        };
         let node = context.node_with(node)?;
         let executor = SingleThreadedExecutor::new(&context);
         executor.add_node(&node)?;

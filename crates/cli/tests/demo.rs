@@ -80,3 +80,48 @@ fn the_listener_hears_the_talker_in_ros2s_words() {
     talker.signal("INT");
     talker.wait().ok();
 }
+
+/// A node like any other: parameters, `/rosout`, a log file, remaps and levels.
+#[test]
+fn the_talker_is_a_node_like_others() {
+    let domain = Domain::new();
+    let logs = std::env::temp_dir().join(format!("pteros-demo-{}", std::process::id()));
+    let words = "demo talker --ros-args -r __node:=mouth -r chatter:=words --log-file-name demo";
+    let mut command = domain.command(words.split(' '));
+    command.env("ROS_LOG_DIR", &logs);
+    let mut talker = support::start(command);
+    let said = talker.error_line();
+    assert!(
+        said.ends_with("[mouth]: Publishing: 'Hello World: 1'"),
+        "{said}"
+    );
+    let rosout = domain.run("topic echo --once --timeout 30 /rosout rcl_interfaces/msg/Log");
+    assert!(rosout.ok().contains("Hello World: "));
+    let listed = domain.run_until("param list /mouth", |answer| {
+        answer.out.contains("use_sim_time")
+    });
+    assert!(listed.out.contains("use_sim_time"), "{}", listed.err);
+    talker.signal("INT");
+    talker.wait().ok();
+    let files: Vec<_> = std::fs::read_dir(&logs).unwrap().flatten().collect();
+    let [file] = &files[..] else {
+        panic!("{files:?}");
+    };
+    let name = file.file_name().into_string().unwrap();
+    assert!(name.starts_with("demo_"), "{name}");
+    let text = std::fs::read_to_string(file.path()).unwrap();
+    assert!(
+        text.contains("[mouth]: Publishing: 'Hello World: 1'"),
+        "{text}"
+    );
+    std::fs::remove_dir_all(&logs).unwrap();
+}
+
+#[test]
+fn the_talker_says_nothing_below_its_level_and_its_json_goes_on() {
+    let domain = Domain::new();
+    let answer = domain.run("demo talker -t 1 --json --ros-args --log-level warn");
+    assert_eq!(answer.err, "");
+    let line: Value = serde_json::from_str(&answer.ok()).unwrap();
+    assert_eq!(line["published"], "Hello World: 1");
+}

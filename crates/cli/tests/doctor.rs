@@ -84,10 +84,19 @@ fn twins_and_endpoints_that_do_not_match_are_found() {
     };
     let answer = domain.run_until("doctor --report-failed", |answer| has_both(&answer.out));
     assert!(has_both(&answer.out), "{}", answer.out);
+    let answer = domain.run_until("doctor", |answer| answer.out.contains("of Pteros"));
+    let others = format!(
+        "other processes: 1 of Pteros {}",
+        pteros::ProductVersion::OURS
+    );
+    assert!(answer.out.contains(&others), "{}", answer.out);
     let report = domain.run_until("doctor --report --json", |answer| {
         answer.out.contains("/words")
     });
     let report = report.json();
+    let other = &report["participants"][0];
+    assert_eq!(other["guid"], context.guid().to_string(), "{report:#}");
+    assert_eq!(other["nodes"][0], "/arm", "{report:#}");
     let mut topics = report["topics"].as_array().unwrap().iter();
     let words = topics.find(|topic| topic["name"] == "/words").unwrap();
     assert_eq!(words["publishers"], 1, "{report:#}");

@@ -66,6 +66,17 @@ fn says(domain: &Domain, words: &[&str], told: &str) -> String {
 }
 
 #[test]
+fn doctor_names_other_stacks_and_the_versions_that_they_tell() {
+    with_each("parameters", "", |domain, _| {
+        let words = ["doctor", "--json"];
+        let said = says(domain, &words, "other processes: 1 of ");
+        // Fast DDS tells its own since 3.0.
+        let told = ["1 of Cyclone DDS 0.", "1 of Cyclone DDS 1", "1 of Fast DDS"];
+        assert!(told.iter().any(|one| said.contains(one)), "{said}");
+    });
+}
+
+#[test]
 fn parameters_of_other_stacks_are_listed_read_and_set() {
     with_each("parameters", "", |domain, peer| {
         let listed = says(domain, &["param", "list", "/theirs"], "arm.left.doubles");

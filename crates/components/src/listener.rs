@@ -13,10 +13,10 @@ pub struct Listener {
 impl Component for Listener {
     fn new(context: &Context, options: NodeOptions) -> Result<Self, ComponentError> {
         let node = context.node_with(options.name("listener"))?;
-        let name = node.logger_name();
+        let log = node.logger();
         let heard =
             node.create_subscription::<Text>("chatter", QosProfile::default(), move |text| {
-                tracing::info!("[{name}] I heard: [{}]", text.data)
+                pteros::info!(log, "I heard: [{}]", text.data);
             })?;
         Ok(Self {
             node,

@@ -18,13 +18,13 @@ impl Component for Talker {
         let node = context.node_with(options.name("talker"))?;
         let publisher = node.create_publisher::<Text>("chatter", QosProfile::default())?;
         let rate = node.declare_parameter("rate", 1.0)?.value();
-        let (mut count, name) = (0_u64, node.logger_name());
+        let (mut count, log) = (0_u64, node.logger());
         let timer = node.create_timer(period(rate)?, move || {
             count += 1;
             let data = format!("Hello World: {count}");
-            tracing::info!("[{name}] Publishing: '{data}'");
+            pteros::info!(log, "Publishing: '{data}'");
             if let Err(error) = publisher.publish_owned(Text { data }) {
-                tracing::warn!("[{name}] {error}");
+                pteros::warn!(log, "{error}");
             }
         })?;
         Ok(Self {

@@ -126,7 +126,7 @@ fn components_are_loaded_listed_and_unloaded_as_with_ros2() {
         domain.said(&format!("{load}::Listener -q -r chatter:=/a/talk")),
         "2\n"
     );
-    container.wait_for("[listener] I heard: [Hello World: ");
+    container.wait_for("[listener]: I heard: [Hello World: ");
     assert_eq!(
         domain.said("component list"),
         "/ComponentManager\n  1  /a/mouth\n  2  /listener\n"

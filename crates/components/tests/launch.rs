@@ -155,14 +155,14 @@ fn a_container_and_its_components_come_by_launch_file_come_again_and_end_with_ct
     let loaded = |node: &str| format!("Loaded node '/robot/{node}' in container '/robot/box'");
     launch.line_with(&loaded("head/mouth"));
     launch.line_with(&loaded("ear"));
-    launch.line_with("[robot.ear] I heard: [Hello World: ");
+    launch.line_with("[robot.ear]: I heard: [Hello World: ");
     assert_eq!(launch.listed(), LISTED);
 
     signal("KILL", pid(&started));
     launch.line_with("process will be started again");
     launch.line_with(&loaded("head/mouth"));
     launch.line_with(&loaded("ear"));
-    launch.line_with("[robot.ear] I heard: [Hello World: ");
+    launch.line_with("[robot.ear]: I heard: [Hello World: ");
     assert_eq!(launch.listed(), LISTED);
 
     let (rest, code) = launch.interrupt();

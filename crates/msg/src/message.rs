@@ -59,6 +59,12 @@ pub trait Message:
     /// The type's fields and all types it refers to; built on first use.
     fn type_description() -> &'static TypeDescription;
 
+    /// The definitions that the type was generated from, as texts, its own among them.
+    /// `None` for the standard packages, which `pteros_interfaces::library()` has.
+    fn definitions() -> Option<&'static crate::library::InterfaceLibrary> {
+        None
+    }
+
     /// Checks the bounds of `T[<=N]`, `string<=N` and `wstring<=N` fields.
     ///
     /// Publishing calls it; types without bounds keep this default.

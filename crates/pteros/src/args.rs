@@ -63,7 +63,8 @@ pub enum ParameterArgument {
 /// One parameter from the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParameterSetting {
-    /// The node it is for; `None` means every node of the process.
+    /// The node it is for, one in the root namespace; `None` means every node of the
+    /// process.
     pub node: Option<String>,
     /// The parameter's name.
     pub name: String,

@@ -2,8 +2,10 @@
 //! do or do not talk.
 
 mod announced;
+mod participants;
 
 pub use announced::TypeNotTold;
+pub use participants::ParticipantInfo;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -77,6 +77,7 @@ pub use pteros_rmw::limits::{LimitError, Limits};
 pub use pteros_rmw::links::{LinkCounts, LinkTotals, ShmError};
 pub use pteros_rmw::reader::ReaderCounts;
 pub use pteros_rmw::rtps::content_filter::ContentFilterProperty;
+pub use pteros_rmw::rtps::discovery::data::ProductVersion;
 #[doc(hidden)]
 pub use pteros_rmw::rtps::fault;
 pub use pteros_rmw::rtps::id::{Guid, VendorId};
@@ -104,7 +105,8 @@ pub use executor::{
     StepKey, Trigger,
 };
 pub use graph::{
-    EndpointInfo, EndpointKind, Graph, NodeInfo, PairReport, TopicInfo, TypeNotTold, Verdict,
+    EndpointInfo, EndpointKind, Graph, NodeInfo, PairReport, ParticipantInfo, TopicInfo,
+    TypeNotTold, Verdict,
 };
 pub use guard::{GuardCondition, GuardConditionOptions, TriggerHandle};
 pub use instance::{Change, InstanceEnd};

@@ -45,7 +45,7 @@ use crate::subscription::{
 };
 use crate::task::{Lanes, Spawned, Watch};
 use crate::timer::{Timer, TimerCore, TimerOptions};
-use crate::type_description::{Described, TypeDescriptionService, TypesInUse};
+use crate::type_description::{Definitions, Described, TypeDescriptionService, TypesInUse};
 use crate::unique_name::{Rival, refuse_twin};
 
 pub use options::NodeOptions;
@@ -569,6 +569,7 @@ impl Node {
             hash,
             keying,
             message_type: options.message_type.clone(),
+            definitions: || None,
         };
         let decoders: (_, KeyDecoder<Bytes>) = (raw_decoder(), Box::new(|key| Ok(key.clone())));
         self.subscription(topic, facts, Wants::Bytes, decoders, options)
@@ -757,6 +758,7 @@ pub(crate) struct TypeFacts<'a> {
     hash: Option<TypeHash>,
     keying: Keying,
     message_type: MessageType,
+    definitions: Definitions,
 }
 
 impl<'a> TypeFacts<'a> {
@@ -767,6 +769,7 @@ impl<'a> TypeFacts<'a> {
             hash: Some(T::TYPE_HASH),
             keying: key_reader::<T>().map_or(Keying::Keyless, Keying::Keyed),
             message_type: MessageType::Described(T::type_description),
+            definitions: T::definitions,
         }
     }
 
@@ -780,12 +783,15 @@ impl<'a> TypeFacts<'a> {
             hash: Some(ty.hash()),
             keying: ty.key_reader().map_or(Keying::Keyless, Keying::Keyed),
             message_type: MessageType::Dynamic(ty.clone()),
+            definitions: || None,
         }
     }
 
     /// Lets the context describe it to whoever asks.
     pub(crate) fn note_in(&self, types: &TypesInUse) {
-        types.note(self.hash, || Described::Message(self.message_type.clone()));
+        types.note(self.hash, || {
+            Described::Message(self.message_type.clone(), self.definitions)
+        });
     }
 }
 

@@ -63,6 +63,7 @@ fn kind_name(submessage: &Submessage<'_>) -> String {
 struct Inventory {
     counts: BTreeMap<String, u32>,
     participants: BTreeMap<GuidPrefix, String>,
+    products: BTreeSet<([u8; 2], Option<String>)>,
     endpoints: BTreeMap<Guid, (EndpointData, String)>,
     samples: BTreeMap<(Guid, i64), String>,
     endings: BTreeSet<String>,
@@ -169,8 +170,14 @@ impl Inventory {
         for (id, token) in &data.security_tokens {
             write!(line, " token 0x{id:04x} {} bytes", token.len()).unwrap();
         }
-        let again = ParticipantData::parse(&data.encode()).unwrap();
+        let mut again = ParticipantData::parse(&data.encode()).unwrap();
+        if data.vendor == VendorId::CYCLONE {
+            // Its own form is read only.
+            again.product = data.product;
+        }
         assert_eq!(again, data);
+        let product = data.product.map(|product| product.to_string());
+        self.products.insert((data.vendor.0, product));
         self.participants.insert(data.prefix, line);
     }
 
@@ -288,6 +295,22 @@ fn everything_captured_is_read_and_found() {
             expected.lines().count(),
             "{scenario}"
         );
+    }
+}
+
+/// Fast DDS tells its version since 3.0; the captures are of 2.14.
+#[test]
+fn cyclone_tells_its_version_and_fast_dds_of_ros_2_jazzy_does_not() {
+    for (scenario, vendor, version) in [
+        ("cyclone-chatter", VendorId::CYCLONE, Some("0.10.5")),
+        ("cyclone-secure-chatter", VendorId::CYCLONE, Some("0.10.5")),
+        ("fastdds-chatter", VendorId::FAST_DDS, None),
+    ] {
+        let products = Inventory::of(scenario).products;
+        let wanted = (vendor.0, version.map(String::from));
+        assert!(products.contains(&wanted), "{scenario}: {products:?}");
+        let others = products.iter().filter(|one| one.0 == vendor.0);
+        assert_eq!(others.count(), 1, "{scenario}: {products:?}");
     }
 }
 

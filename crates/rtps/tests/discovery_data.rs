@@ -221,6 +221,54 @@ fn both_byte_orders_say_the_same() {
     assert_eq!(big.unicast, [Locator::udp_v4([10, 0, 0, 7], 7411)]);
 }
 
+/// The same number of a parameter means something else at each vendor; one that says
+/// nothing sensible is met as any other.
+#[test]
+fn products_tell_their_versions_each_in_its_own_way() {
+    let told = |vendor: [u8; 2], id: u16, value: &[u8]| {
+        let list = List::new(false)
+            .raw(id, value)
+            .guid(pid::PARTICIPANT_GUID, PREFIX.with(EntityId::PARTICIPANT))
+            .raw(pid::VENDOR_ID, &vendor)
+            .end();
+        let data = ParticipantData::parse(&list).unwrap();
+        data.product.map(|product| product.to_string())
+    };
+    let is = |text: &str| Some(String::from(text));
+    let (pteros, fast, rti, cyclone) = ([1, 0x50], [1, 0x0f], [1, 1], [1, 0x10]);
+    assert_eq!(told(fast, 0x8000, &[3, 2, 1, 0]), is("3.2.1"));
+    assert_eq!(told(rti, 0x8000, &[7, 3, 0, 2]), is("7.3.0.2"));
+    assert_eq!(told(pteros, 0x8000, &[0, 1, 0, 0]), is("0.1.0"));
+    let info = |text: &str| {
+        let mut bytes = vec![0; 20];
+        bytes.extend((text.len() as u32 + 1).to_le_bytes());
+        bytes.extend(text.bytes());
+        bytes.push(0);
+        bytes
+    };
+    let of_cyclone = |bytes: &[u8]| told(cyclone, 0x8007, bytes);
+    assert_eq!(of_cyclone(&info("host/11.0.1/Linux/Linux")), is("11.0.1"));
+    for text in [
+        "",
+        "/",
+        "host/many.of.them/Linux",
+        "no slashes",
+        "a/1.2.3.4.5/b",
+    ] {
+        assert_eq!(of_cyclone(&info(text)), None, "{text}");
+    }
+    let mut long = info("host/1.2.3/Linux");
+    long[20..24].copy_from_slice(&u32::MAX.to_le_bytes());
+    for bytes in [&long[..], &long[..20], &[0; 4], &[]] {
+        assert_eq!(of_cyclone(bytes), None);
+    }
+    // What it means elsewhere is not a version.
+    assert_eq!(told(cyclone, 0x8000, &[3, 2, 1, 0]), None);
+    assert_eq!(told(fast, 0x8007, &info("host/1.2.3/Linux")), None);
+    assert_eq!(told([9, 9], 0x8000, &[3, 2, 1, 0]), None);
+    assert_eq!(told(fast, 0x8000, &[]), None);
+}
+
 #[test]
 fn a_participant_survives_and_is_read_from_big_endian() {
     let participant = ParticipantData {

@@ -132,3 +132,58 @@ fn own_messages_are_loaned_and_viewed_as_the_standard_ones_are() {
     let error = loan(8).unwrap_err().to_string();
     assert!(error.contains('7') && error.contains('8'), "{error}");
 }
+
+/// ROS 2 tells a type's file as it stands, comments and all.
+#[test]
+fn nodes_tell_the_files_that_own_types_were_made_from() {
+    use pteros::interfaces::type_description_interfaces::srv;
+    let context = Context::with_options(ContextOptions::local(73)).unwrap();
+    let options = NodeOptions::new("arm").start_type_description_service(true);
+    let node = context.node_with(options).unwrap();
+    let _arms = node.create_publisher::<Arm>("arms", 10).unwrap();
+    let _park = node
+        .create_service::<Park>("park", |_| Default::default())
+        .unwrap();
+    let client = node
+        .create_client::<srv::GetTypeDescription>("/arm/get_type_description")
+        .unwrap();
+    let ask = |hash: String| {
+        let request = srv::GetTypeDescription_Request {
+            type_hash: hash,
+            include_type_sources: true,
+            ..Default::default()
+        };
+        let mut call = client.call_async(&request).unwrap();
+        let mut told = None;
+        let patience = std::time::Duration::from_secs(20);
+        node.spin_until(
+            || {
+                told = call.take().map(std::result::Result::unwrap);
+                told.is_some()
+            },
+            patience,
+        );
+        told.unwrap().into_inner().type_sources
+    };
+    let file = |name: &str| {
+        let path = format!("{}/interfaces/{name}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(path).unwrap()
+    };
+    let told = ask(Arm::TYPE_HASH.to_string());
+    let text = |name: &str| {
+        let found = told.iter().find(|source| source.type_name == name).unwrap();
+        found.raw_file_contents.clone()
+    };
+    assert_eq!(text("custom_interfaces/msg/Arm"), file("msg/Arm.msg"));
+    assert!(text("custom_interfaces/msg/Arm").contains('#'), "comments");
+    assert_eq!(
+        text("custom_interfaces/msg/Gripper"),
+        file("msg/Gripper.msg")
+    );
+    assert!(text("std_msgs/msg/Header").contains("frame_id"));
+    let told = ask(Park::TYPE_HASH.to_string());
+    let park = told.iter().find(|one| one.type_name == Park::TYPE_NAME);
+    let park = park.unwrap();
+    assert_eq!(park.encoding, "srv");
+    assert_eq!(park.raw_file_contents, file("srv/Park.srv"));
+}

@@ -1,12 +1,12 @@
 //! `pteros demo listener`: same node, topic, type, QoS and text as `listener`
 //! of ROS 2's demo nodes.
 
-use crate::log_line::Logger;
 use crate::session::Session;
 use crate::shared::Shared;
 use anyhow::Result;
 use clap::Args;
 use pteros::Sample;
+use pteros::info;
 use pteros::interfaces::std_msgs::msg;
 use serde_json::json;
 use std::sync::mpsc::channel;
@@ -24,7 +24,7 @@ impl Listener {
     /// Prints what is heard until Ctrl-C.
     pub fn run(self, shared: &Shared) -> Result<()> {
         let session = Session::open(shared, Some("listener"))?;
-        let logger = Logger::new(shared, session.node.name());
+        let logger = session.node.logger();
         let (sender, heard) = channel();
         let forward = move |sample: Sample<msg::String>| {
             // The receiver lives as long as the subscription.
@@ -35,11 +35,10 @@ impl Listener {
         while !session.context.is_shut_down() {
             session.spin_once(TURN);
             while let Ok(data) = heard.try_recv() {
+                info!(logger, "I heard: [{data}]");
                 if shared.console.json {
                     let answer = json!({ "node": session.node.name(), "heard": data });
                     shared.console.json_line(&answer)?;
-                } else {
-                    logger.info(&format!("I heard: [{data}]"))?;
                 }
                 count += 1;
                 if Some(count) == self.times {

@@ -1,11 +1,12 @@
 //! Who is there, and what of them does not go together.
 
 use super::finding::{Finding, Findings};
+use super::stacks;
 use crate::node::list::node_names;
 use crate::session::Session;
 use crate::topic::known::shown_topics;
 use pteros::{Graph, Verdict};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Topics that are looked at for endpoints that do not match, at most.
 const TOPICS_MAX: usize = 500;
@@ -16,26 +17,10 @@ const PAIRS_MAX: usize = 2_500;
 pub fn check(session: &Session, graph: &Graph) -> Vec<Finding> {
     let mut found = Findings::new("graph");
     let topics = shown_topics(session, graph, false);
-    let mut peers: BTreeMap<String, BTreeSet<[u8; 12]>> = BTreeMap::new();
     for topic in &topics {
         let name = &topic.name;
         let publishers = graph.publishers(name);
         let subscriptions = graph.subscriptions(name);
-        for endpoint in publishers.iter().chain(&subscriptions) {
-            let stack = endpoint.vendor.name().map_or_else(
-                || {
-                    format!(
-                        "vendor {:02x}.{:02x}",
-                        endpoint.vendor.0[0], endpoint.vendor.0[1]
-                    )
-                },
-                Into::into,
-            );
-            peers
-                .entry(stack)
-                .or_default()
-                .insert(endpoint.gid.prefix.0);
-        }
         let mut hashes: Vec<_> = publishers
             .iter()
             .chain(&subscriptions)
@@ -58,15 +43,7 @@ pub fn check(session: &Session, graph: &Graph) -> Vec<Finding> {
             );
         }
     }
-    match peers.is_empty() {
-        true => found.note("nobody else is here"),
-        false => {
-            let count =
-                |(stack, peers): (&String, &BTreeSet<_>)| format!("{} of {stack}", peers.len());
-            let counts: Vec<_> = peers.iter().map(count).collect();
-            found.fine(format!("processes with topics: {}", counts.join(", ")));
-        }
-    }
+    stacks::check(graph, &mut found);
     twins(graph, &mut found);
     for topic in topics.iter().take(TOPICS_MAX) {
         mismatches(graph, &topic.name, &mut found);

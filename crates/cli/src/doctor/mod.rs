@@ -11,6 +11,7 @@ mod host;
 mod network;
 mod report;
 mod shared_memory;
+mod stacks;
 
 use crate::outcome::Failed;
 use crate::session::{DiscoveryFlags, Session};

@@ -1,11 +1,12 @@
 //! `pteros doctor --report`: facts for a bug report.
 
 use super::host::read;
+use super::stacks;
 use crate::node::list::node_names;
 use crate::session::Session;
 use crate::topic::known::shown_topics;
-use pteros::Graph;
 use pteros::config::{Config, VARIABLES};
+use pteros::{Graph, NodeInfo};
 use pteros_net::interfaces;
 use serde_json::{Map, Value, json};
 
@@ -32,6 +33,7 @@ pub fn facts(session: &Session, graph: &Graph) -> Value {
         "pteros": { "version": env!("CARGO_PKG_VERSION"), "domain": session.context.domain_id() },
         "environment": environment(),
         "network": network(),
+        "participants": participants(graph),
         "nodes": node_names(graph, false),
         "topics": topics,
         "services": services,
@@ -103,6 +105,21 @@ fn platform() -> Value {
         "processors": std::thread::available_parallelism().map_or(0, usize::from),
         "memory": memory.trim_start_matches("MemTotal:").trim(),
     })
+}
+
+/// The other processes: which stack they have, and their nodes.
+fn participants(graph: &Graph) -> Value {
+    let nodes = graph.nodes();
+    let rows = graph.participants().into_iter().map(|one| {
+        let own = nodes.iter().filter(|node| node.participant == one.guid);
+        let own: Vec<String> = own.map(NodeInfo::fully_qualified_name).collect();
+        json!({
+            "name": stacks::name(&one),
+            "guid": one.guid.to_string(),
+            "nodes": own,
+        })
+    });
+    Value::Array(rows.collect())
 }
 
 fn environment() -> Value {

@@ -130,6 +130,16 @@ fn push_message(
 ",
         hash_expression(generator, rihs01(description))
     ));
+    // The standard packages' own library is where everybody looks anyway.
+    if !generator.options.base_libraries.is_empty() {
+        out.push_str(&format!(
+            "
+        fn definitions() -> ::std::option::Option<&'static {msg}::library::InterfaceLibrary> {{
+            ::std::option::Option::Some(super::super::library())
+        }}
+"
+        ));
+    }
     if generator.has_bounds(&spec) {
         out.push_str(&codec::check_bounds_text(generator, &spec));
     }

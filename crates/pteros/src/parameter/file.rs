@@ -143,7 +143,7 @@ impl Rule {
         let read = read.map_err(|Wrong { what, way_out }| wrong(what, way_out))?;
         Ok(Self {
             nodes: match &setting.node {
-                Some(node) => NodePattern::named(node),
+                Some(node) => NodePattern::in_root(node),
                 None => NodePattern::all(),
             },
             name: name.clone(),
@@ -339,7 +339,9 @@ mod tests {
         let (arguments, _) = Arguments::parse(words).unwrap();
         let said = ParameterFile::of_arguments(&arguments).unwrap();
         assert_eq!(values(&said, "/legs"), [("speed".into(), 3.into())]);
-        assert_eq!(values(&said, "/left/arm"), [("speed".into(), 4.into())]);
+        assert_eq!(values(&said, "/arm"), [("speed".into(), 4.into())]);
+        // As in rclcpp, whose patterns are full names.
+        assert_eq!(values(&said, "/left/arm"), [("speed".into(), 3.into())]);
         let (wrong, _) = Arguments::parse(["--ros-args", "-p", "list:=[1, a]"]).unwrap();
         let error = ParameterFile::of_arguments(&wrong).unwrap_err().to_string();
         assert!(

@@ -12,9 +12,10 @@ impl NodePattern {
         Self(vec!["**".into()])
     }
 
-    /// Nodes of that name in any namespace.
-    pub(super) fn named(node: &str) -> Self {
-        Self(vec!["**".into(), node.into()])
+    /// The node of that name in the root, as rclcpp has it: its `parameter_map_from`
+    /// puts a slash before the name. A remap rule's `NODE:` is for any namespace.
+    pub(super) fn in_root(node: &str) -> Self {
+        Self(vec![node.into()])
     }
 
     /// Reads `/ns/node` with wildcards.

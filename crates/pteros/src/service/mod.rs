@@ -96,8 +96,8 @@ impl Node {
         let known = &self.context().inner.types;
         types.request.note_in(known);
         types.response.note_in(known);
-        if let Some((hash, describe)) = types.own {
-            known.note(Some(hash), || Described::Service(describe));
+        if let Some((hash, described)) = types.own {
+            known.note(Some(hash), || described);
         }
         let qos = &options.qos;
         let avoid = qos.avoid_ros_namespace_conventions;
@@ -118,16 +118,17 @@ struct Types<'a> {
     request: TypeFacts<'a>,
     response: TypeFacts<'a>,
     /// The service's own, where it is known.
-    own: Option<(TypeHash, fn() -> TypeDescription)>,
+    own: Option<(TypeHash, Described)>,
 }
 
 impl Types<'static> {
     fn of<S: ServiceType>() -> Self {
+        let described = Described::Service(of_service::<S>, S::Request::definitions);
         Self {
             service: S::TYPE_NAME,
             request: TypeFacts::of::<S::Request>(),
             response: TypeFacts::of::<S::Response>(),
-            own: Some((S::TYPE_HASH, of_service::<S>)),
+            own: Some((S::TYPE_HASH, described)),
         }
     }
 }

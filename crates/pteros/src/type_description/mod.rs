@@ -18,6 +18,7 @@ use parking_lot::Mutex;
 use pteros_interfaces::type_description_interfaces::{msg, srv};
 use pteros_msg::describe::{Field, FieldType, IndividualTypeDescription, TypeDescription, type_id};
 use pteros_msg::hash::TypeHash;
+use pteros_msg::library::InterfaceLibrary;
 use pteros_msg::message::{Message, Service as ServiceType};
 use pteros_rmw::content_filter::MessageType;
 
@@ -32,10 +33,13 @@ const TYPES_MAX: usize = 10_000;
 /// How a type is described.
 #[derive(Clone)]
 pub(crate) enum Described {
-    Message(MessageType),
+    Message(MessageType, Definitions),
     /// A service's own type.
-    Service(fn() -> TypeDescription),
+    Service(fn() -> TypeDescription, Definitions),
 }
+
+/// The texts that a type was generated from, where its package is not a standard one.
+pub(crate) type Definitions = fn() -> Option<&'static InterfaceLibrary>;
 
 /// The types that endpoints of a context have, or had.
 #[derive(Default)]
@@ -51,13 +55,15 @@ impl TypesInUse {
         }
     }
 
-    fn describe(&self, hash: &TypeHash) -> Option<TypeDescription> {
+    fn describe(&self, hash: &TypeHash) -> Option<(TypeDescription, Definitions)> {
         let described = self.0.lock().get(hash).cloned()?;
         match described {
-            Described::Message(MessageType::Unknown) => None,
-            Described::Message(MessageType::Described(describe)) => Some(describe().clone()),
-            Described::Message(MessageType::Dynamic(ty)) => Some(ty.description()),
-            Described::Service(describe) => Some(describe()),
+            Described::Message(MessageType::Unknown, _) => None,
+            Described::Message(MessageType::Described(describe), texts) => {
+                Some((describe().clone(), texts))
+            }
+            Described::Message(MessageType::Dynamic(ty), texts) => Some((ty.description(), texts)),
+            Described::Service(describe, texts) => Some((describe(), texts)),
         }
     }
 
@@ -72,7 +78,7 @@ impl TypesInUse {
                 asked.type_hash
             ));
         };
-        let Some(description) = self.describe(&hash) else {
+        let Some((description, texts)) = self.describe(&hash) else {
             return refused(format!(
                 "Type not currently in use by this node: {} {hash}",
                 asked.type_name
@@ -81,7 +87,7 @@ impl TypesInUse {
         srv::GetTypeDescription_Response {
             successful: true,
             type_sources: match asked.include_type_sources {
-                true => source::of(&description),
+                true => source::of(&description, texts()),
                 false => Vec::new(),
             },
             type_description: message(description),

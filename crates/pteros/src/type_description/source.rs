@@ -1,15 +1,26 @@
-//! The texts of types: of the standard packages their definitions as they stand in
-//! files, constants and comments included; of others written from their descriptions,
+//! The texts of types, as ROS 2 tells them: definitions as they stand in files, constants
+//! and comments included, of the standard packages and of those that types were
+//! generated from. Of types made at run time they are written from the descriptions,
 //! fields and defaults.
 
 use std::fmt::Write as _;
 
 use pteros_interfaces::type_description_interfaces::msg::TypeSource;
 use pteros_msg::describe::{Field, IndividualTypeDescription, TypeDescription, type_id};
+use pteros_msg::library::InterfaceLibrary;
 
 /// One for each type. What stands in no file of its own, as the request of a service,
 /// is `implicit` and has no text, as in ROS 2.
-pub(super) fn of(description: &TypeDescription) -> Vec<TypeSource> {
+/// `texts` are those that the type was generated from, where it is no standard one.
+pub(super) fn of(
+    description: &TypeDescription,
+    texts: Option<&InterfaceLibrary>,
+) -> Vec<TypeSource> {
+    let in_file = |ty: &IndividualTypeDescription| {
+        let standard = pteros_interfaces::library();
+        let mut libraries = texts.into_iter().chain([standard]);
+        libraries.find_map(|library| in_file(library, ty))
+    };
     let all = [&description.type_description]
         .into_iter()
         .chain(&description.referenced);
@@ -42,9 +53,8 @@ pub(super) fn of(description: &TypeDescription) -> Vec<TypeSource> {
     all.map(source).collect()
 }
 
-/// The definition that we have of just that type.
-fn in_file(ty: &IndividualTypeDescription) -> Option<String> {
-    let library = pteros_interfaces::library();
+/// The definition that a library has of just that type.
+fn in_file(library: &InterfaceLibrary, ty: &IndividualTypeDescription) -> Option<String> {
     let text = library.text(&ty.type_name)?;
     let known = library.describe(&ty.type_name).ok()?;
     (known.type_description == *ty).then(|| text.to_owned())
@@ -127,7 +137,7 @@ fn default_text(field: &Field) -> String {
 mod tests {
     use pteros_interfaces::{action_msgs, geometry_msgs, test_msgs, type_description_interfaces};
     use pteros_msg::hash::rihs01;
-    use pteros_msg::library::{InterfaceLibrary, split_full_name};
+    use pteros_msg::library::split_full_name;
     use pteros_msg::message::Message;
 
     use super::*;
@@ -138,7 +148,7 @@ mod tests {
         let all = [&description.type_description]
             .into_iter()
             .chain(&description.referenced);
-        let told = of(description).into_iter().map(|source| {
+        let told = of(description, None).into_iter().map(|source| {
             assert_eq!(source.encoding, "msg");
             (source.type_name, source.raw_file_contents)
         });
@@ -157,13 +167,13 @@ mod tests {
 
     #[test]
     fn constants_and_comments_are_told_where_a_file_has_them() {
-        let told = of(action_msgs::msg::GoalStatus::type_description());
+        let told = of(action_msgs::msg::GoalStatus::type_description(), None);
         let text = &told[0].raw_file_contents;
         assert!(text.contains("int8 STATUS_CANCELING"), "{text}");
         let mut other = action_msgs::msg::GoalStatus::type_description().clone();
         // Another type of that name is not ours.
         other.type_description.fields.pop();
-        let told = of(&other);
+        let told = of(&other, None);
         let text = &told[0].raw_file_contents;
         assert_eq!(text, "action_msgs/GoalInfo goal_info\n");
     }
@@ -183,7 +193,7 @@ mod tests {
     #[test]
     fn a_service_has_its_file_and_its_parts_have_none() {
         let description = super::super::of_service::<pteros_interfaces::std_srvs::srv::Trigger>();
-        let sources = of(&description);
+        let sources = of(&description, None);
         let text = |name: &str| {
             let found = sources
                 .iter()

@@ -41,7 +41,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::discovery::channel::earliest;
-use crate::discovery::data::{EndpointData, ParticipantData};
+use crate::discovery::data::{EndpointData, ParticipantData, ProductVersion};
 use crate::discovery::lease::Leases;
 use crate::discovery::liveliness::Wlp;
 use crate::discovery::sedp::Sedp;
@@ -475,6 +475,7 @@ fn announcement(config: &ParticipantConfig) -> ParticipantData {
         prefix: config.prefix,
         version: ProtocolVersion::OURS,
         vendor: VendorId::PTEROS,
+        product: Some(ProductVersion::OURS),
         domain_id: Some(config.domain_id),
         domain_tag: None,
         builtin_endpoints: match config.security {

@@ -135,6 +135,11 @@ pub mod pid {
     /// Flag: who does not know it must ignore the whole list.
     pub const FLAG_MUST_UNDERSTAND: u16 = 0x4000;
 
+    /// Of Pteros, Fast DDS and RTI Connext: the product's version.
+    pub const VENDOR_PRODUCT_VERSION: u16 = 0x8000;
+    /// Of Cyclone DDS: the product's version and more.
+    pub const CYCLONE_VERSION_INFO: u16 = 0x8007;
+
     pub const PAD: u16 = 0x0000;
     pub const SENTINEL: u16 = 0x0001;
     pub const PARTICIPANT_LEASE_DURATION: u16 = 0x0002;

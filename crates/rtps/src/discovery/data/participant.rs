@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use super::encapsulation::{begin_parameters, parse_parameters};
 use super::limits::{self, DataLimits};
+use super::product::ProductVersion;
 use super::value::{
     boolean, duration, name, octets, push_locator, put_string, put_u32, read, string_bytes,
     write_bool, write_duration, write_locators, write_octets, write_string, write_u32,
@@ -28,6 +29,8 @@ pub struct ParticipantData {
     pub version: ProtocolVersion,
     /// Who made it.
     pub vendor: VendorId,
+    /// Which version of their product it is of, where that is told.
+    pub product: Option<ProductVersion>,
     /// Its domain; absent from older peers.
     pub domain_id: Option<u32>,
     /// A further name that must be equal for participants to meet.
@@ -70,6 +73,7 @@ impl ParticipantData {
             prefix,
             version: ProtocolVersion::OURS,
             vendor: VendorId::PTEROS,
+            product: Some(ProductVersion::OURS),
             domain_id: None,
             domain_tag: None,
             builtin_endpoints: 0,
@@ -104,6 +108,7 @@ impl ParticipantData {
         let mut data = Self::new(GuidPrefix::UNKNOWN);
         data.version = ProtocolVersion { major: 2, minor: 1 };
         data.vendor = VendorId::default();
+        data.product = None;
         let mut guid = None;
         for parameter in parse_parameters(payload)?.iter() {
             if parameter.id == pid::PARTICIPANT_GUID {
@@ -117,6 +122,11 @@ impl ParticipantData {
             return Err(WireError::InvalidParameter(pid::PARTICIPANT_GUID));
         }
         data.prefix = guid.prefix;
+        // What it means is the vendor's, who may be named behind it.
+        if let Some(id) = ProductVersion::parameter_of(data.vendor) {
+            let told = parse_parameters(payload)?.find(id);
+            data.product = told.and_then(|mut value| ProductVersion::read(data.vendor, &mut value));
+        }
         Ok(data)
     }
 
@@ -185,6 +195,9 @@ impl ParticipantData {
         let version = [self.version.major, self.version.minor];
         write_parameter(o, pid::PROTOCOL_VERSION, &version);
         write_parameter(o, pid::VENDOR_ID, &self.vendor.0);
+        if let Some(product) = self.product.filter(|_| self.vendor == VendorId::PTEROS) {
+            write_parameter(o, pid::VENDOR_PRODUCT_VERSION, &product.0);
+        }
         write_parameter(o, pid::PARTICIPANT_GUID, &self.guid().to_bytes());
         write_u32(o, pid::BUILTIN_ENDPOINT_SET, self.builtin_endpoints);
         if self.builtin_qos != 0 {
