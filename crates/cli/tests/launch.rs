@@ -328,5 +328,11 @@ fn a_plan_is_told_without_starting_anything() {
         "{shown}"
     );
     folder.launch("a.launch.yaml --check").ok();
+    // A forgotten `:=` is no package's name.
+    let error = folder.launch("a.launch.yaml count").failed(1);
+    assert!(
+        error.contains("'count' is no argument of a.launch.yaml; write NAME:=VALUE"),
+        "{error}"
+    );
     assert!(!folder.path().join("log").exists(), "no log folder is made");
 }

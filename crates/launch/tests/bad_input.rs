@@ -16,6 +16,30 @@ fn faults(name: &str, text: &str) -> String {
     }
 }
 
+#[test]
+fn all_wrong_attributes_of_a_process_are_told_at_once() {
+    let told = faults(
+        "a.launch.xml",
+        r#"<launch>
+  <executable cmd="true" cwd="/no/such" output="nowhere" emulate_tty="maybe" respawn="perhaps"
+    respawn_delay="soon" respawn_max_retries="few" sigterm_timeout="-1" sigkill_timeout="x"/>
+</launch>"#,
+    );
+    for fault in [
+        "cwd: there is no folder /no/such",
+        "output: \"nowhere\" is no place for output",
+        "emulate_tty: \"maybe\" is no truth value",
+        "respawn: \"perhaps\" is no truth value",
+        "respawn_delay: \"soon\" is no time",
+        "respawn_max_retries: \"few\" is no number of times",
+        "sigterm_timeout: \"-1\" is no time",
+        "sigkill_timeout: \"x\" is no time",
+    ] {
+        assert!(told.contains(fault), "{fault} in\n{told}");
+    }
+    assert_eq!(told.lines().count(), 8, "{told}");
+}
+
 /// A file's name, its text, and a part of what is said of it.
 const WRONG: &[(&str, &str, &str)] = &[
     ("a.launch.xml", "", ":1:1: this is no XML"),

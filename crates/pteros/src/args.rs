@@ -341,6 +341,9 @@ fn parameter(flag: &str, text: &str) -> Result<ParameterSetting, ArgumentsError>
     if name.is_empty() {
         return Err(wrong("no parameter name before :="));
     }
+    if name.contains(':') {
+        return Err(wrong("a second colon before :="));
+    }
     if value.trim().is_empty() {
         return Err(wrong(
             "no value after := (write '' in quotes for an empty text)",

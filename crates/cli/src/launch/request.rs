@@ -39,6 +39,9 @@ impl Launch {
             .collect();
         let file = match names.as_slice() {
             [file] => PathBuf::from(file),
+            [file, word] if is_launch_file(file) => bail!(
+                "'{word}' is no argument of {file}; write NAME:=VALUE (pteros launch {file} --show-args lists them)"
+            ),
             [package, file] => in_package(&packages, package, file)?,
             [] => bail!("no launch file; write pteros launch FILE, or PACKAGE FILE"),
             [_, _, word, ..] => {
@@ -80,6 +83,11 @@ impl Launch {
             process,
         })
     }
+}
+
+/// Whether a word is the path of a file that is there, and so no package.
+fn is_launch_file(word: &str) -> bool {
+    ENDS.iter().any(|end| word.ends_with(end)) && Path::new(word).is_file()
 }
 
 /// This process's environment; what is no UTF-8 is read with replacement

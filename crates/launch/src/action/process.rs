@@ -101,28 +101,49 @@ impl Builder {
             let name = self.required(variable, "name")?;
             environment.insert(name, self.required(variable, "value")?);
         }
-        let folder = self.text(element, "cwd")?.map(PathBuf::from);
-        if let Some(folder) = folder.as_ref().filter(|folder| !folder.is_dir()) {
-            return Err(Fault::at(
-                &Self::place_of(element, "cwd"),
-                format!("cwd: there is no folder {}", folder.display()),
-            ));
-        }
+        // Each of these is looked at, so that all their faults are told at once; where
+        // one is kept nothing starts, and what stands in its place does not matter.
+        let folder = self.folder(element);
+        let folder = self.faults.keep(folder).flatten();
+        let output = self.output(element);
+        let output = self.faults.keep(output).unwrap_or(LOG);
+        let emulate_tty = self.emulates_tty(element);
+        let emulate_tty = self.faults.keep(emulate_tty).unwrap_or_default();
+        let respawn = self.respawn(element);
+        let respawn = self.faults.keep(respawn).flatten();
+        let mut patience = |name| {
+            let patience = self.patience(element, name);
+            self.faults.keep(patience).unwrap_or(PATIENCE)
+        };
+        let sigterm_timeout = patience("sigterm_timeout");
+        let sigkill_timeout = patience("sigkill_timeout");
         Ok(Process {
             name: format!("{}-{}", file_name(&name), self.processes),
             words: before,
             environment,
             folder,
-            output: self.output(element)?,
-            emulate_tty: self.emulates_tty(element)?,
-            respawn: self.respawn(element)?,
-            sigterm_timeout: self.patience(element, "sigterm_timeout")?,
-            sigkill_timeout: self.patience(element, "sigkill_timeout")?,
+            output,
+            emulate_tty,
+            respawn,
+            sigterm_timeout,
+            sigkill_timeout,
             on_exit: self.on_exit(element)?,
             node,
             files,
             place: element.place.clone(),
         })
+    }
+
+    /// `cwd`, which has to be there.
+    fn folder(&mut self, element: &Element) -> Result<Option<PathBuf>, Fault> {
+        let folder = self.text(element, "cwd")?.map(PathBuf::from);
+        match folder {
+            Some(folder) if !folder.is_dir() => Err(Fault::at(
+                &Self::place_of(element, "cwd"),
+                format!("cwd: there is no folder {}", folder.display()),
+            )),
+            folder => Ok(folder),
+        }
     }
 
     /// `launch-prefix`, the attribute or the argument of that name; an argument
@@ -179,8 +200,10 @@ impl Builder {
     }
 
     fn respawn(&mut self, element: &Element) -> Result<Option<Respawn>, Fault> {
-        let wanted = self.truth(element, "respawn")?.unwrap_or(false);
-        let delay = self.seconds(element, "respawn_delay")?.unwrap_or_default();
+        let wanted = self.truth(element, "respawn");
+        let wanted = self.faults.keep(wanted).flatten().unwrap_or(false);
+        let delay = self.seconds(element, "respawn_delay");
+        let delay = self.faults.keep(delay).flatten().unwrap_or_default();
         let retries = self.parsed(element, "respawn_max_retries", |text| {
             let count: Option<i64> = text.trim().parse().ok();
             count.ok_or_else(|| {

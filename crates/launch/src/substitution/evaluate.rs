@@ -355,8 +355,8 @@ impl Lazy<'_> {
         let said = String::from_utf8_lossy(&output.stderr);
         let said = said.trim();
         if !output.status.success() {
-            let said = if said.is_empty() { "" } else { said };
-            return Err(format!("{line:?} failed ({}) {said}", output.status));
+            let colon = if said.is_empty() { "" } else { ": " };
+            return Err(format!("{line:?} failed ({}){colon}{said}", output.status));
         }
         let mut out = String::from_utf8_lossy(&output.stdout).into_owned();
         match on_stderr.as_str() {

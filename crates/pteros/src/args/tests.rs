@@ -95,6 +95,11 @@ fn what_is_not_understood_is_named_with_a_way_out() {
             "--ros-args: -r needs a value after it: [NODE:]FROM:=TO",
         ),
         (
+            "--ros-args -p arm:speed:max:=1",
+            "--ros-args: -p \"arm:speed:max:=1\": a second colon before :=; write NAME:=VALUE or \
+             NODE:NAME:=VALUE",
+        ),
+        (
             "--ros-args -r -- x",
             "--ros-args: -r needs a value after it: [NODE:]FROM:=TO",
         ),

@@ -134,7 +134,7 @@ pub enum ParameterError {
 #[non_exhaustive]
 pub enum ParameterFileError {
     /// The file cannot be read.
-    #[error("parameter file {file}: {reason}; check the path after --params-file")]
+    #[error("parameter file {file}: {reason}; check its path")]
     Unreadable {
         /// The file.
         file: String,

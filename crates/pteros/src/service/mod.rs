@@ -18,7 +18,6 @@ use client::ClientCore;
 use std::sync::Arc;
 
 use pteros_msg::cdr::Representation;
-use pteros_msg::describe::TypeDescription;
 use pteros_msg::hash::TypeHash;
 use pteros_msg::message::{Message, Service as ServiceType};
 use pteros_rmw::names::{NameKind, dds_reply_topic, dds_request_topic};
