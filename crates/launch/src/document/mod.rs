@@ -89,7 +89,9 @@ impl Document {
     pub fn read(path: &Path) -> Result<Self, Faults> {
         let name = path.display();
         let unreadable = |reason: std::io::Error| {
-            Fault::nowhere(format!("cannot read launch file {name}: {reason}"))
+            Fault::nowhere(format!(
+                "cannot read launch file {name}: {reason}; check its path"
+            ))
         };
         if path.extension().is_some_and(|end| end == "py") {
             return Err(Fault::nowhere(format!(

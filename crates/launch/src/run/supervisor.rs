@@ -67,9 +67,9 @@ fn named(what: &'static str) -> impl Fn(io::Error) -> RunError {
 const LINE_BYTES_MAX: usize = 64 << 10;
 /// How much of one stream is read before others have their turn.
 const READ_BYTES: usize = 64 << 10;
-/// What a pipe can hold is read in so many reads (`fs.pipe-max-size`, 1 MiB): more is of
-/// somebody who still writes.
-const PIPE_READS_MAX: usize = 16;
+/// The most that a pipe can hold (`fs.pipe-max-size`): what comes beyond is of somebody
+/// who still writes.
+const PIPE_BYTES_MAX: usize = 1 << 20;
 /// Tokens of the poll: Ctrl-C; then four for each start of a process.
 const SIGNAL: u64 = 0;
 /// The launch's own node.
@@ -478,9 +478,12 @@ impl Supervisor {
     /// write later: that is read when it comes.
     fn hear_now(&mut self, number: u64) {
         for stream in [Stream::Out, Stream::Err] {
-            for _ in 0..PIPE_READS_MAX {
-                if self.read(number, stream).unwrap_or(0) == 0 {
-                    break;
+            // A terminal gives at most a page at a time.
+            let mut heard = 0;
+            while heard < PIPE_BYTES_MAX {
+                match self.read(number, stream) {
+                    None | Some(0) => break,
+                    Some(count) => heard += count,
                 }
             }
             self.rest(number, stream);
