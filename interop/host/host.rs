@@ -39,6 +39,8 @@ pub struct Options {
     pub rate: u64,
     /// Written into memory that the stack lends.
     pub loan: bool,
+    /// Within a process: as bytes all the same.
+    pub serialize: bool,
     /// Look again and again instead of sleeping.
     pub poll: bool,
     pub keep_all: bool,
@@ -74,6 +76,7 @@ impl Options {
             warmup: 100,
             rate: 0,
             loan: false,
+            serialize: false,
             poll: false,
             keep_all: false,
             text: false,
@@ -123,6 +126,7 @@ impl Options {
                 "--warmup" => o.warmup = number()?,
                 "--rate" => o.rate = number()?,
                 "--loan" => o.loan = word("no", "yes")?,
+                "--serialize" => o.serialize = word("no", "yes")?,
                 "--wait" => o.poll = word("block", "poll")?,
                 "--history" => o.keep_all = word("keep_last", "keep_all")?,
                 "--subscribers" => o.subscribers = number()? as usize,
@@ -143,7 +147,8 @@ impl Options {
 
     /// For stacks without DDS's policies: an error if one is asked for.
     pub fn need_no_policies(&self, stack: &str) -> Result<(), String> {
-        let plain = !self.best_effort && !self.transient_local && self.deadline_ms == 0;
+        let policies = self.best_effort || self.transient_local || self.deadline_ms > 0;
+        let plain = !policies && !self.serialize;
         match plain {
             true => Ok(()),
             false => Err(format!("unsupported: {stack} has no such policies")),

@@ -41,6 +41,7 @@ const DOORS: &[&str] = &[
     "crates/component/src/index.rs",
     "crates/component/src/program.rs",
     "crates/components/build.rs",
+    "crates/labnodes/",
     "crates/launch/src/run/",
     "crates/msg/src/folder.rs",
     "crates/msg/src/build.rs",
@@ -111,6 +112,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "pteros-lab",
         &["pteros-rtps", "pteros", "pteros-net", "pteros-testbed"],
+    ),
+    // What a container loads of it.
+    (
+        "pteros-lab-nodes",
+        &["pteros", "pteros-dylib", "pteros-lab"],
     ),
     // net for what the doctor asks of the network alone.
     (

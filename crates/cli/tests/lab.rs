@@ -151,6 +151,42 @@ fn ctrl_c_keeps_what_was_measured() {
 }
 
 #[test]
+fn a_killed_run_is_gone_on_with_and_nothing_counts_twice() {
+    let folder = Folder::new("killed");
+    let words = "m16.1 --smoke --peers none --repeats 2";
+    let mut running = start(folder.lab(words));
+    let journal = folder.out().join("m16.1/measured.jsonl");
+    let patience = Instant::now() + Duration::from_secs(60);
+    let mut report = pteros();
+    report.args(["lab", "report"]).arg(folder.out());
+    while report.output().expect("it runs").status.code() != Some(0) {
+        assert!(Instant::now() < patience, "nothing measured in a minute");
+    }
+    running.signal("KILL");
+    let answer = running.wait();
+    assert_eq!(answer.code, None, "killed: {}", answer.err);
+    let again = folder.run(words);
+    assert_eq!(again.code, Some(0), "{}{}", again.out, again.err);
+    let text = fs::read_to_string(&journal).expect("a journal");
+    let keys: Vec<String> = text
+        .lines()
+        .map(|line| {
+            let entry: serde_json::Value = serde_json::from_str(line).expect("a whole line");
+            format!("{} {}", entry["case"], entry["repeat"])
+        })
+        .collect();
+    let mut once = keys.clone();
+    once.sort();
+    once.dedup();
+    assert_eq!(keys.len(), once.len(), "{text}");
+    // Three cases, twice each; two hosts need rights that not every machine gives.
+    let local = keys.iter().filter(|key| !key.contains("remote"));
+    assert_eq!(local.count(), 6, "{text}");
+    let after = fs::read(folder.out().join("m16.1/samples.csv")).expect("samples");
+    assert_eq!(after.len(), samples_end(&text));
+}
+
+#[test]
 fn a_wrong_word_says_what_was_meant() {
     let folder = Folder::new("words");
     for (words, hint) in [

@@ -1,6 +1,7 @@
 //! The machine and the versions, as they stand beside every result.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use pteros_net::thread::{Priority, ThreadSettings};
@@ -56,6 +57,26 @@ fn has_lock_capability() -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     mask.is_some_and(|mask| mask & (1 << 14) != 0)
+}
+
+/// What a run of that extent writes, about, journals, samples and traces in passing.
+fn room_bytes(extent: Extent) -> u64 {
+    extent.choose(16 << 20, 64 << 20, 2 << 30)
+}
+
+/// What is to be said at the start if the disk of `folder` is nearly full.
+pub fn lack_of_room(folder: &Path, extent: Extent) -> Option<String> {
+    let disk = rustix::fs::statvfs(folder).ok()?;
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let wanted = room_bytes(extent);
+    (free < wanted).then(|| {
+        format!(
+            "room: {} MB are free in {}, a --{extent} run may need {}; what no longer fits is not measured",
+            free >> 20,
+            folder.display(),
+            wanted >> 20
+        )
+    })
 }
 
 /// All that is to be known about where a run was made.

@@ -23,6 +23,8 @@ const BEFORE_FIRST: Duration = Duration::from_millis(100);
 pub struct Flow {
     /// Both ends in one process.
     pub is_intra: bool,
+    /// Within a process, but as bytes as between processes.
+    pub is_serialized: bool,
     /// A string instead of a sequence of bytes.
     pub is_text: bool,
     /// Payload bytes.
@@ -99,6 +101,10 @@ impl Flow {
         let mut words = vec![verb.to_owned()];
         for (name, value) in options {
             words.extend([name.to_owned(), value]);
+        }
+        // Other stacks' programs do not know it.
+        if self.is_serialized {
+            words.extend(["--serialize".to_owned(), "yes".to_owned()]);
         }
         words
     }

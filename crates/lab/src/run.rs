@@ -8,6 +8,7 @@
 
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use pteros::suggest::did_you_mean;
@@ -17,7 +18,7 @@ use pteros_testbed::{Contestant, Failure, Workplace, contestant, network, progra
 
 use crate::experiment::{Better, Cell, Experiment, Extent, Scope};
 use crate::lab::{Lab, Rights, WORKER_PROGRAM, Worker};
-use crate::progress::Progress;
+use crate::progress::{Progress, time_text};
 use crate::report::Report;
 use crate::store::{Entry, Journal, Outcome, Store};
 use crate::{environment, experiments};
@@ -139,6 +140,7 @@ pub fn run(request: &Request, stop: &ShutdownSignal, say: &mut dyn FnMut(String)
         return Err(enter_network());
     }
     let mut missing = Vec::new();
+    missing.extend(environment::lack_of_room(&request.out, request.extent));
     for program in &built {
         if let Err(why) = &program.outcome {
             missing.push(format!("{}: {why:#}", program.stack));
@@ -182,9 +184,16 @@ pub fn run(request: &Request, stop: &ShutdownSignal, say: &mut dyn FnMut(String)
             plan.finished + plan.steps.len()
         ));
     }
-    let ended = plan.walk(&lab, &store, stop, say)?;
-    let report = Report::load(&store)?;
-    report.write(&store)?;
+    say(format!(
+        "{} repeats of cells, {} by their own estimates",
+        plan.steps.len(),
+        time_text(Duration::from_secs_f64(plan.seconds()))
+    ));
+    let ended = plan.walk(&lab, &store, stop, say);
+    // What was measured before the disk was full is shown as far as that goes.
+    let written = Report::load(&store).and_then(|report| report.write(&store));
+    let ended = ended?;
+    written?;
     Ok(ended)
 }
 
@@ -307,6 +316,11 @@ impl Plan {
         Ok(plan)
     }
 
+    /// What all of it takes by the cells' own estimates.
+    fn seconds(&self) -> f64 {
+        self.steps.iter().map(|s| s.cell.seconds).sum()
+    }
+
     fn walk(
         &self,
         lab: &Lab,
@@ -314,7 +328,7 @@ impl Plan {
         stop: &ShutdownSignal,
         say: &mut dyn FnMut(String),
     ) -> Result<Ended> {
-        let mut progress = Progress::new(self.steps.iter().map(|s| s.cell.seconds).sum());
+        let mut progress = Progress::new(self.seconds());
         let mut journal: Option<(&str, Journal)> = None;
         let mut failed: Vec<(String, usize)> = Vec::new();
         for step in &self.steps {

@@ -1,9 +1,9 @@
 //! The folder of a run: what was measured stays there, whatever happens next.
 //!
 //! `EXPERIMENT/samples.csv` has every raw sample, a line each, `EXPERIMENT/measured.jsonl`
-//! a line per finished repeat of a cell, written after its samples and with the
-//! length that these then have: samples of a repeat that was interrupted are cut off
-//! before the next one. `lab.json` says how much was wanted, so that a run is gone on with only
+//! a line per finished repeat of a cell, written after its samples and with the bytes
+//! of the file that these are. Only samples that a whole line speaks of count, and a line counts only
+//! where its samples are there; the rest is cut off before the next repeat. `lab.json` says how much was wanted, so that a run is gone on with only
 //! by one of its kind.
 
 use std::collections::BTreeMap;
@@ -37,6 +37,9 @@ pub struct Entry {
     pub others: f64,
     /// Why there is nothing; the stack has no such thing, or it failed.
     pub failure: Option<(bool, String)>,
+    /// Its samples are the bytes from here …
+    samples_begin: u64,
+    /// … up to here.
     samples_end: u64,
 }
 
@@ -76,8 +79,14 @@ impl Entry {
             "others": self.others,
             "unsupported": self.failure.as_ref().map(|f| f.0),
             "failure": self.failure.as_ref().map(|f| &f.1),
+            "samples_begin": self.samples_begin,
             "samples_end": self.samples_end,
         })
+    }
+
+    /// As it stands in the journal.
+    fn line(&self) -> String {
+        format!("{}\n", self.to_json())
     }
 
     fn from_json(value: &Value) -> Option<Self> {
@@ -103,6 +112,7 @@ impl Entry {
             failure: value["failure"]
                 .as_str()
                 .map(|why| (value["unsupported"] == true, why.to_owned())),
+            samples_begin: value["samples_begin"].as_u64()?,
             samples_end: value["samples_end"].as_u64()?,
         })
     }
@@ -213,7 +223,8 @@ impl Store {
     }
 
     /// What was written down of an experiment, in order; of repeats that were asked
-    /// again the last.
+    /// again the last. A line that was cut off, or whose samples are not all there, is
+    /// none: that repeat is measured again.
     ///
     /// # Errors
     /// The journal cannot be read.
@@ -223,11 +234,17 @@ impl Store {
             return Ok(Vec::new());
         }
         let text = fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
+        let samples = fs::metadata(self.folder.join(id).join("samples.csv"));
+        let length = samples.map_or(0, |samples| samples.len());
+        let is_whole =
+            |entry: &Entry| entry.samples_begin <= entry.samples_end && entry.samples_end <= length;
         let mut entries: Vec<Entry> = Vec::new();
-        // A line that was cut off by a kill is one that is measured again.
-        for line in text.lines() {
+        // What follows the last line break is not whole, whatever it looks like.
+        let whole = text.rfind('\n').map_or(0, |at| at + 1);
+        for line in text.get(..whole).unwrap_or_default().lines() {
             let value = serde_json::from_str::<Value>(line).ok();
-            let Some(entry) = value.as_ref().and_then(Entry::from_json) else {
+            let entry = value.as_ref().and_then(Entry::from_json);
+            let Some(entry) = entry.filter(is_whole) else {
                 continue;
             };
             entries.retain(|e| {
@@ -247,30 +264,33 @@ impl Store {
         if !file.exists() {
             return Ok(Vec::new());
         }
-        let text = fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
-        let end = self.entries(id)?.iter().map(|e| e.samples_end).max();
-        let end = usize::try_from(end.unwrap_or(0)).unwrap_or(usize::MAX);
-        let text = text.get(..end.min(text.len())).unwrap_or_default();
-        text.lines()
-            .skip(1)
-            .map(|line| {
-                Sample::parse(line).with_context(|| format!("{}: {line:?}", file.display()))
-            })
-            .collect()
+        let text = fs::read(&file).with_context(|| format!("read {}", file.display()))?;
+        let mut samples = Vec::new();
+        for entry in self.entries(id)? {
+            let place = |at| usize::try_from(at).unwrap_or(usize::MAX);
+            let range = place(entry.samples_begin)..place(entry.samples_end);
+            let lines = text.get(range).unwrap_or_default();
+            for line in String::from_utf8_lossy(lines).lines() {
+                let sample = Sample::parse(line);
+                samples.push(sample.with_context(|| format!("{}: {line:?}", file.display()))?);
+            }
+        }
+        Ok(samples)
     }
 
-    /// Where the next repeats of an experiment are written.
+    /// Where the next repeats of an experiment are written, behind what is whole; what
+    /// is not is gone then.
     ///
     /// # Errors
     /// The system's, with the file.
     pub fn append(&self, experiment: &Experiment, parameters: &[&str]) -> Result<Journal> {
         let folder = self.folder.join(experiment.id);
         fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
-        let end = self
-            .entries(experiment.id)?
-            .iter()
-            .map(|e| e.samples_end)
-            .max();
+        let entries = self.entries(experiment.id)?;
+        let end = entries.iter().map(|entry| entry.samples_end).max();
+        let lines: String = entries.iter().map(Entry::line).collect();
+        // First of all, so that no line ever speaks of samples that come later.
+        write(&folder.join("measured.jsonl"), &lines)?;
         let open = |name: &str| {
             let path = folder.join(name);
             let opened = OpenOptions::new().create(true).append(true).open(&path);
@@ -335,13 +355,9 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Cuts off what an interrupted repeat has left, and begins new files.
+    /// Cuts off the samples that an interrupted repeat has left, or begins them.
     fn mend(&mut self, parameters: &[&str]) -> Result<()> {
         let broken = || format!("write {}", self.folder.display());
-        let journal = self.folder.join("measured.jsonl");
-        let text = fs::read_to_string(&journal).with_context(broken)?;
-        let whole = text.rfind('\n').map_or(0, |at| at + 1);
-        self.lines.set_len(whole as u64).with_context(broken)?;
         if self.end == 0 {
             self.samples.set_len(0).with_context(broken)?;
             let header = [parameters, &["contestant,repeat,metric,unit,index,value\n"]].concat();
@@ -367,11 +383,19 @@ impl Journal {
         others: f64,
         outcome: Outcome,
     ) -> Result<()> {
-        let (measured, failure) = match outcome {
+        let (mut measured, failure) = match outcome {
             Outcome::Measured(measured) => (measured, None),
             Outcome::Unsupported(why) => (Measured::default(), Some((true, why))),
             Outcome::Failed(why) => (Measured::default(), Some((false, why))),
         };
+        // JSON has no word for what is no number.
+        measured.figures.retain(|(name, value)| {
+            let is_number = value.is_finite();
+            if !is_number {
+                measured.notes.push(format!("{name} is no number: {value}"));
+            }
+            is_number
+        });
         let values: Vec<&str> = cell.case.iter().map(|(_, value)| value.as_str()).collect();
         let head = [values.as_slice(), &[cell.contestant]].concat().join(",");
         let mut rows = String::new();
@@ -406,10 +430,12 @@ impl Journal {
             notes: measured.notes,
             others,
             failure,
+            samples_begin: self.end,
             samples_end: self.end + rows.len() as u64,
         };
-        let line = format!("{}\n", entry.to_json());
-        self.lines.write_all(line.as_bytes()).with_context(full)?;
+        self.lines
+            .write_all(entry.line().as_bytes())
+            .with_context(full)?;
         self.end = entry.samples_end;
         Ok(())
     }

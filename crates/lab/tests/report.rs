@@ -129,3 +129,124 @@ fn samples_of_a_repeat_that_was_never_finished_do_not_count() {
     write(&store, 4096, "pteros", [1.0, 1.0, 1.0], 0);
     assert_eq!(store.samples("m16.1").expect("samples").len(), 45);
 }
+
+/// What a run of some repeats writes, in order: to the samples (`false`) or to the
+/// journal (`true`).
+fn writes(folder: &Folder) -> Vec<(bool, Vec<u8>)> {
+    let (mut samples, mut lines) = (0, 0);
+    let mut all = Vec::new();
+    let store = Store::create(&folder.0, Extent::Quick).expect("a store");
+    let mut grown = |all: &mut Vec<(bool, Vec<u8>)>| {
+        let read = |name| std::fs::read(folder.0.join("m16.1").join(name)).expect("a file");
+        let (now, journal) = (read("samples.csv"), read("measured.jsonl"));
+        all.push((false, now[samples..].to_vec()));
+        all.push((true, journal[lines..].to_vec()));
+        (samples, lines) = (now.len(), journal.len());
+    };
+    drop(store.append(experiments::ALL[0], &PARAMETERS));
+    grown(&mut all);
+    for step in 0..STEPS {
+        measure(&store, step);
+        grown(&mut all);
+    }
+    all
+}
+
+const PARAMETERS: [&str; 3] = ["situation", "qos", "size"];
+const STEPS: usize = 4;
+
+/// One repeat: of two cells, two times each; one of them has nothing to show.
+fn measure(store: &Store, step: usize) {
+    let experiment = experiments::ALL[0];
+    let mut journal = store.append(experiment, &PARAMETERS).expect("a journal");
+    let measured = Measured {
+        samples: vec![("latency", vec![step as f64, 0.5])],
+        figures: vec![("overhead", f64::NAN)],
+        ..Measured::default()
+    };
+    let outcome = match step {
+        2 => Outcome::Failed("as it happens".into()),
+        _ => Outcome::Measured(measured),
+    };
+    let added = journal.add(experiment, &cell_of(step), step / 2, 0.0, outcome);
+    added.expect("written");
+}
+
+fn cell_of(step: usize) -> Cell {
+    cell(256, ["pteros", "cyclone"][step % 2])
+}
+
+/// Measures what a folder lacks, as a run does that goes on.
+fn go_on(store: &Store) {
+    for step in 0..STEPS {
+        let entries = store.entries("m16.1").expect("entries");
+        let is_it = |e: &pteros_lab::store::Entry| {
+            e.is_final() && e.contestant == cell_of(step).contestant && e.repeat == step / 2
+        };
+        if !entries.iter().any(is_it) {
+            measure(store, step);
+        }
+    }
+}
+
+#[test]
+fn a_kill_wherever_it_comes_costs_one_repeat_at_most() {
+    let whole = Folder::new("whole");
+    let all = writes(&whole);
+    let of = |store: &Store| {
+        let mut samples: Vec<_> = store.samples("m16.1").expect("samples");
+        samples.sort_by_key(|s| (s.repeat, s.cell.clone(), s.value.to_bits()));
+        samples
+    };
+    let expected = of(&Store::open(&whole.0).expect("a store"));
+    assert_eq!(expected.len(), 2 * (STEPS - 1));
+    let total: usize = all.iter().map(|(_, bytes)| bytes.len()).sum();
+    let killed = Folder::new("killed");
+    // Around each write's ends, and here and there within.
+    let mut ends = vec![0];
+    for (_, bytes) in &all {
+        ends.push(ends.last().copied().unwrap_or(0) + bytes.len());
+    }
+    let is_tried = |at: &usize| at.is_multiple_of(13) || ends.iter().any(|end| end.abs_diff(*at) <= 1);
+    for at in (0..=total).filter(is_tried) {
+        let store = Store::create(&killed.0, Extent::Quick).expect("a store");
+        let folder = killed.0.join("m16.1");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let mut files = [Vec::new(), Vec::new()];
+        let (mut left, mut finished) = (at, 0);
+        for (is_journal, bytes) in &all {
+            let kept = bytes.len().min(left);
+            files[usize::from(*is_journal)].extend_from_slice(&bytes[..kept]);
+            left -= kept;
+            finished += usize::from(*is_journal && !bytes.is_empty() && kept == bytes.len());
+        }
+        std::fs::write(folder.join("samples.csv"), &files[0]).expect("written");
+        std::fs::write(folder.join("measured.jsonl"), &files[1]).expect("written");
+        let entries = store.entries("m16.1").expect("entries");
+        assert_eq!(entries.len(), finished, "killed after byte {at}");
+        go_on(&store);
+        assert_eq!(of(&store), expected, "killed after byte {at}");
+        let entries = store.entries("m16.1").expect("entries");
+        assert_eq!(entries.len(), STEPS, "killed after byte {at}");
+    }
+}
+
+#[test]
+fn lines_whose_samples_are_gone_are_measured_again_and_never_come_back() {
+    let folder = Folder::new("gone");
+    drop(writes(&folder));
+    let store = Store::open(&folder.0).expect("a store");
+    let expected = store.samples("m16.1").expect("samples").len();
+    // As after a power cut that the journal survived.
+    let samples = folder.0.join("m16.1/samples.csv");
+    let text = std::fs::read_to_string(&samples).expect("samples");
+    let kept = text.lines().take(2).map(str::len).sum::<usize>() + 2;
+    std::fs::write(&samples, &text[..kept]).expect("written");
+    assert!(store.entries("m16.1").expect("entries").is_empty());
+    go_on(&store);
+    assert_eq!(store.entries("m16.1").expect("entries").len(), STEPS);
+    let again = store.samples("m16.1").expect("samples");
+    assert_eq!(again.len(), expected);
+    let text = std::fs::read_to_string(&samples).expect("samples");
+    assert_eq!(text.lines().count(), expected + 1, "{text}");
+}

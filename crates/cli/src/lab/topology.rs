@@ -128,6 +128,7 @@ impl TopologyVerb {
             out: self.out.clone(),
             intra_process: !self.no_intra_process,
             threads: usize::from(self.threads),
+            container: None,
         })
     }
 

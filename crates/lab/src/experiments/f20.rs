@@ -146,6 +146,7 @@ fn flow(qos: &str, size: u64, extent: Extent) -> Flow {
     let &(_, depth, is_reliable, is_transient_local) = case.unwrap_or(&CASES[0]);
     Flow {
         is_intra: false,
+        is_serialized: false,
         is_text: false,
         size,
         count: extent.choose(5, 20, 1000),

@@ -57,6 +57,12 @@ pub struct NodeSpec {
     pub clients: Vec<ClientSpec>,
     /// What it answers.
     pub servers: Vec<ServerSpec>,
+    /// Whether it is a managed node, with the lifecycle's services; it is active
+    /// before anything is met. Not of the framework.
+    pub is_managed: bool,
+    /// Actions that it serves, `example_interfaces/action/Fibonacci`, and nobody asks.
+    /// Not of the framework.
+    pub actions: Vec<String>,
 }
 
 /// How a publisher hands over its messages.
@@ -210,6 +216,8 @@ impl Topology {
             .to_owned();
         let executor = fields.signed("executor_id")?.unwrap_or(0);
         let number = fields.integer("number", 1, COPIES_MAX)?;
+        let is_managed = fields.flag("lifecycle")?;
+        let actions = actions(&mut fields)?;
         let mut suffixes = vec![String::new()];
         if let Some(number) = number {
             suffixes = (1..=number).map(|copy| format!("_{copy}")).collect();
@@ -238,6 +246,8 @@ impl Topology {
                 subscriptions: Vec::new(),
                 clients: Vec::new(),
                 servers: Vec::new(),
+                is_managed,
+                actions: actions.clone(),
             };
             validate_node(&node.name).map_err(|e| fields.problem("node_name", e.to_string()))?;
             validate_namespace(&node.namespace)
@@ -257,7 +267,29 @@ impl Topology {
     }
 }
 
-const NODE_FIELDS: [&str; 8] = [
+/// Names of actions that a node serves.
+fn actions(fields: &mut Fields<'_>) -> Result<Vec<String>, Problem> {
+    let list = fields.list("actions")?;
+    let wrong = |why: &str| fields.problem("actions", why.into());
+    if list.len() > ACTIONS_MAX {
+        return Err(wrong(&format!("at most {ACTIONS_MAX} are expected")));
+    }
+    let name = |value: &Value| {
+        let name = value
+            .as_str()
+            .ok_or_else(|| wrong("names in quotes are expected"))?;
+        expand(NameKind::Topic, name, "node", "/").map_err(|e| wrong(&e.to_string()))?;
+        Ok(name.to_owned())
+    };
+    list.iter().map(name).collect()
+}
+
+/// Actions of one node.
+const ACTIONS_MAX: usize = 100;
+
+const NODE_FIELDS: [&str; 10] = [
+    "lifecycle",
+    "actions",
     "node_name",
     "node_namespace",
     "executor_id",

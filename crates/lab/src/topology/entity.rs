@@ -9,11 +9,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
 use parking_lot::Mutex;
+use pteros::interfaces::example_interfaces::action::Fibonacci;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType, Value};
 use pteros::msg::library::InterfaceLibrary;
 use pteros::{
-    Context, DynamicClient, DynamicPublisher, DynamicService, DynamicServiceType, Node, Sample,
-    ServiceOptions, Subscription, SubscriptionOptions, Timer,
+    ActionServer, ActionServerOptions, Context, DynamicClient, DynamicPublisher, DynamicService,
+    DynamicServiceType, Node, Sample, ServerGoal, ServiceOptions, Subscription,
+    SubscriptionOptions, Timer,
 };
 
 use super::clock::RunClock;
@@ -38,6 +40,7 @@ pub(super) struct World {
     clients: Vec<Asker>,
     subscriptions: Vec<Subscription<DynamicMessage>>,
     servers: Vec<DynamicService>,
+    actions: Vec<ActionServer<Fibonacci>>,
     trackers: Vec<(&'static str, Arc<Mutex<Tracker>>)>,
     timers: Vec<Timer>,
 }
@@ -137,6 +140,7 @@ impl World {
             clients: Vec::new(),
             subscriptions: Vec::new(),
             servers: Vec::new(),
+            actions: Vec::new(),
             trackers: Vec::new(),
             timers: Vec::new(),
         }
@@ -159,6 +163,15 @@ impl World {
         for client in &spec.clients {
             self.client(&node, spec, client, all)
                 .with_context(of_node)?;
+        }
+        for action in &spec.actions {
+            let options = ActionServerOptions::<Fibonacci>::default();
+            // Nobody asks; whoever does is answered at once.
+            let done = |goal: ServerGoal<Fibonacci>| {
+                let _ = goal.succeed(Default::default());
+            };
+            let server = node.create_action_server(action, options, done);
+            self.actions.push(server.with_context(of_node)?);
         }
         self.nodes.push(node);
         Ok(())

@@ -107,6 +107,15 @@ impl<'v> Fields<'v> {
         value.as_i64().map(Some).ok_or_else(wrong)
     }
 
+    /// `true` or `false`; that if it is not there.
+    pub(super) fn flag(&mut self, field: &str) -> Result<bool, Problem> {
+        let Some(value) = self.take(field) else {
+            return Ok(false);
+        };
+        let wrong = || self.problem(field, "true or false is expected".into());
+        value.as_bool().ok_or_else(wrong)
+    }
+
     pub(super) fn number(
         &mut self,
         field: &str,

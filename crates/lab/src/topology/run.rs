@@ -56,6 +56,62 @@ pub struct RunOptions {
     pub intra_process: bool,
     /// Threads of each executor; 0 and 1 are the single-threaded one.
     pub threads: usize,
+    /// Has nodes loaded by containers in place of the worker, which then composes
+    /// nothing; `executor_id`s and threads are the container's matter.
+    pub container: Option<Containers>,
+}
+
+/// Containers that load the lab's nodes.
+#[derive(Clone, Debug)]
+pub struct Containers {
+    /// The container program.
+    pub program: PathBuf,
+    /// The folder of the library with the nodes, [`Containers::LIBRARY`].
+    pub folder: PathBuf,
+    /// `single`, `multi` or `isolated`.
+    pub executor: &'static str,
+}
+
+impl Containers {
+    /// The package of the nodes' library.
+    pub const LIBRARY: &'static str = "pteros_lab_nodes";
+
+    /// The file of that package.
+    pub const FILE: &'static str = "libpteros_lab_nodes.so";
+
+    /// A process for that task.
+    fn command(&self, task: &Task, topologies: &[Topology]) -> Result<Command> {
+        let file = task.folder.join("task.json");
+        let text = task.to_json().to_string();
+        fs::write(&file, text).with_context(|| format!("write {}", file.display()))?;
+        let mut command = Command::new(&self.program);
+        command.args(["--executor", self.executor]);
+        // Where cargo's libraries lie those of another build may, too.
+        command.env_remove("LD_LIBRARY_PATH");
+        command.env("PTEROS_COMPONENT_PATH", &self.folder);
+        if super::system::is_range_open() {
+            command.env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST");
+        }
+        for (index, (of_file, node)) in task.nodes.iter().enumerate() {
+            let spec = topologies.get(*of_file).and_then(|t| t.nodes.get(*node));
+            let spec = spec.context("a task names nodes of its files")?;
+            let class = match spec.is_managed {
+                true => "ManagedTopologyNode",
+                false => "TopologyNode",
+            };
+            let class = format!("{}::{class}", Self::LIBRARY);
+            command.args(["--load", Self::LIBRARY, &class, "-n", &spec.name]);
+            if !spec.namespace.is_empty() {
+                command.args(["--node-namespace", &spec.namespace]);
+            }
+            command.args(["-p", &format!("task:={}", file.display())]);
+            command.args(["-p", &format!("index:={index}")]);
+            let intra_process = task.intra_process;
+            command.args(["-e", &format!("use_intra_process_comms:={intra_process}")]);
+        }
+        command.args(["--ros-args", "--log-level", "warn"]);
+        Ok(command)
+    }
 }
 
 /// What a run has given.
@@ -128,7 +184,11 @@ pub fn run(
         is_interrupted: Box::new(|| interrupt.is_requested()),
     };
     for task in &tasks {
-        let member = Member::start(&options.worker, task, crew.members.len(), &send)?;
+        let command = match &options.container {
+            Some(containers) => containers.command(task, &topologies)?,
+            None => worker_command(&options.worker, task)?,
+        };
+        let member = Member::start(command, &task.label, crew.members.len(), &send)?;
         crew.members.push(member);
     }
     drop(send);
@@ -276,6 +336,13 @@ fn write_results(options: &RunOptions, files: &[PathBuf], results: &[ProcessResu
     fs::write(&path, format!("{whole:#}\n")).with_context(|| format!("write {}", path.display()))
 }
 
+fn worker_command(worker: &[String], task: &Task) -> Result<Command> {
+    let (program, arguments) = worker.split_first().context("no program to start")?;
+    let mut command = Command::new(program);
+    command.args(arguments).arg(task.to_json().to_string());
+    Ok(command)
+}
+
 /// One process.
 struct Member {
     label: String,
@@ -285,23 +352,20 @@ struct Member {
 
 impl Member {
     fn start(
-        worker: &[String],
-        task: &Task,
+        mut command: Command,
+        label: &str,
         index: usize,
         lines: &Sender<(usize, Option<String>)>,
     ) -> Result<Self> {
-        let (program, arguments) = worker.split_first().context("no program to start")?;
-        let mut child = Command::new(program)
-            .args(arguments)
-            .arg(task.to_json().to_string())
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .with_context(|| format!("start {program} for {}", task.label))?;
+            .with_context(|| format!("start {:?} for {label}", command.get_program()))?;
         let told = child.stdin.take();
         let out = child.stdout.take();
         let member = Self {
-            label: task.label.clone(),
+            label: label.to_owned(),
             child,
             told,
         };

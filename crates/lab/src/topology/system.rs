@@ -13,7 +13,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, anyhow, bail};
 use pteros::config::DiscoveryRange;
 use pteros::msg::library::InterfaceLibrary;
-use pteros::{Context, ContextOptions, MultiThreadedExecutor, NodeOptions, SingleThreadedExecutor};
+use pteros::{
+    Context, ContextOptions, LifecycleNode, MultiThreadedExecutor, Node, NodeOptions,
+    SingleThreadedExecutor,
+};
 use serde_json::{Value, json};
 
 use super::clock::RunClock;
@@ -92,51 +95,115 @@ impl Task {
 /// # Errors
 /// When the task is not one, a node cannot be made, or its folder not be written.
 pub fn worker(task: &str, library: InterfaceLibrary) -> Result<()> {
-    let value = serde_json::from_str(task).context("the task is not JSON")?;
-    let task = Task::from_json(&value).ok_or_else(|| anyhow!("the task is incomplete"))?;
-    let topologies: Vec<Topology> = task
-        .files
-        .iter()
-        .map(|file| Topology::read(file, &library))
-        .collect::<Result<_, _>>()?;
+    let mut hosted = Hosted::read(task, library)?;
     let context = open_context()?;
-    let mut world = entity::World::new(RunClock::of(task.ahead_ns), library);
     let mut executors: BTreeMap<i64, Executor> = BTreeMap::new();
-    for (file, index) in &task.nodes {
-        let node = topologies.get(*file).and_then(|t| t.nodes.get(*index));
-        let spec = node.with_context(|| format!("file {file} has no node {index} any more"))?;
-        let node = make_node(&context, spec, task.intra_process)?;
+    let (threads, intra_process) = (hosted.task.threads, hosted.task.intra_process);
+    for index in 0..hosted.task.nodes.len() {
+        let spec = hosted.spec(index)?;
+        let (node, managed) = make_node(&context, spec, intra_process)?;
         let executor = executors.entry(spec.executor);
-        let executor = executor.or_insert_with(|| Executor::new(&context, task.threads));
+        let executor = executor.or_insert_with(|| Executor::new(&context, threads));
         executor.add_node(&node)?;
-        world.add(node, spec, &topologies)?;
+        hosted.adopt(&node, index)?;
+        if let Some(managed) = managed {
+            activate(&managed)?;
+            hosted.managed.push(managed);
+        }
     }
     for (id, executor) in executors {
         context.spawn_thread(&format!("executor_{id}"), move || executor.spin())?;
     }
-    let parent = listen()?;
-    let unmet = world.meet(Instant::now() + MEET, &context);
-    say("ready")?;
-    if expect(&parent, "go", &context).is_err() {
-        return Ok(());
+    hosted.conduct(&context)
+}
+
+/// A process of a topology while its nodes are made, by whomever: [`worker`], or a
+/// container that loads them one by one.
+pub struct Hosted {
+    task: Task,
+    topologies: Vec<Topology>,
+    world: entity::World,
+    adopted: usize,
+    managed: Vec<LifecycleNode>,
+}
+
+impl Hosted {
+    /// Reads the task that the parent has given, and the files that it names.
+    ///
+    /// # Errors
+    /// It is none, or a file is wrong.
+    pub fn read(task: &str, library: InterfaceLibrary) -> Result<Self> {
+        let value = serde_json::from_str(task).context("the task is not JSON")?;
+        let task = Task::from_json(&value).ok_or_else(|| anyhow!("the task is incomplete"))?;
+        let read = |file: &PathBuf| Topology::read(file, &library);
+        let topologies = task.files.iter().map(read).collect::<Result<_, _>>()?;
+        Ok(Self {
+            topologies,
+            world: entity::World::new(RunClock::of(task.ahead_ns), library),
+            task,
+            adopted: 0,
+            managed: Vec::new(),
+        })
     }
-    let (looks, cpu_percent_of_one) = measure(&mut world, &task, &parent, &context)?;
-    say("stopped")?;
-    // Whoever was interrupted collects what there is.
-    let _ = expect(&parent, "collect", &context);
-    world.settle(SILENCE, SILENCE_WAIT, &context);
-    let result = ProcessResult {
-        label: task.label.clone(),
-        rows: world.rows(),
-        cpu_percent_of_one,
-        resources: looks.last().copied().unwrap_or_default(),
-        unmet,
-        publish_errors: world.publish_errors(),
-    };
-    write_tables(&task, &world, &looks, &result)?;
-    say(&result.to_json().to_string())?;
-    context.shutdown();
-    Ok(())
+
+    fn spec(&self, index: usize) -> Result<&NodeSpec> {
+        let (file, node) = self.task.nodes.get(index).copied().unwrap_or_default();
+        let spec = self.topologies.get(file).and_then(|t| t.nodes.get(node));
+        spec.with_context(|| format!("file {file} has no node {node} any more"))
+    }
+
+    /// Makes on `node` what the process's node number `index` is to have.
+    ///
+    /// # Errors
+    /// There is no such node, or an endpoint is refused.
+    pub fn adopt(&mut self, node: &Node, index: usize) -> Result<()> {
+        let spec = self.spec(index)?.clone();
+        self.world.add(node.clone(), &spec, &self.topologies)?;
+        self.adopted += 1;
+        Ok(())
+    }
+
+    /// Whether all nodes of the process have been adopted.
+    pub fn is_whole(&self) -> bool {
+        self.adopted == self.task.nodes.len()
+    }
+
+    /// Meets the peers, then does what the parent says on standard input until the
+    /// result is told. Somebody else spins the nodes meanwhile.
+    ///
+    /// # Errors
+    /// The parent cannot be told, or tables not be written.
+    pub fn conduct(self, context: &Context) -> Result<()> {
+        let Self {
+            task,
+            mut world,
+            managed: _managed,
+            ..
+        } = self;
+        let parent = listen()?;
+        let unmet = world.meet(Instant::now() + MEET, context);
+        say("ready")?;
+        if expect(&parent, "go", context).is_err() {
+            return Ok(());
+        }
+        let (looks, cpu_percent_of_one) = measure(&mut world, &task, &parent, context)?;
+        say("stopped")?;
+        // Whoever was interrupted collects what there is.
+        let _ = expect(&parent, "collect", context);
+        world.settle(SILENCE, SILENCE_WAIT, context);
+        let result = ProcessResult {
+            label: task.label.clone(),
+            rows: world.rows(),
+            cpu_percent_of_one,
+            resources: looks.last().copied().unwrap_or_default(),
+            unmet,
+            publish_errors: world.publish_errors(),
+        };
+        write_tables(&task, &world, &looks, &result)?;
+        say(&result.to_json().to_string())?;
+        context.shutdown();
+        Ok(())
+    }
 }
 
 /// What runs the nodes of one `executor_id`.
@@ -176,23 +243,46 @@ impl Executor {
 /// to be heard by robots.
 fn open_context() -> Result<Context> {
     let mut options = ContextOptions::from_process()?;
-    let said = [
-        "ROS_AUTOMATIC_DISCOVERY_RANGE",
-        "ROS_LOCALHOST_ONLY",
-        "ROS_STATIC_PEERS",
-    ];
-    if said.iter().all(|name| std::env::var_os(name).is_none()) {
+    if is_range_open() {
         options.discovery_range = Some(DiscoveryRange::Localhost);
     }
     Ok(Context::with_options(options)?)
 }
 
-fn make_node(context: &Context, spec: &NodeSpec, intra_process: bool) -> Result<pteros::Node> {
+/// Whether the environment does not say who is to be met.
+pub(super) fn is_range_open() -> bool {
+    let said = [
+        "ROS_AUTOMATIC_DISCOVERY_RANGE",
+        "ROS_LOCALHOST_ONLY",
+        "ROS_STATIC_PEERS",
+    ];
+    said.iter().all(|name| std::env::var_os(name).is_none())
+}
+
+fn make_node(
+    context: &Context,
+    spec: &NodeSpec,
+    intra_process: bool,
+) -> Result<(Node, Option<LifecycleNode>)> {
     let options = NodeOptions::new(&spec.name)
         .namespace(&spec.namespace)
         .use_intra_process_comms(intra_process);
-    let made = context.node_with(options);
+    let made = match spec.is_managed {
+        false => context.node_with(options).map(|node| (node, None)),
+        true => LifecycleNode::new(context, options, ())
+            .map(|managed| (managed.node().clone(), Some(managed))),
+    };
     made.with_context(|| format!("make node \"{}\"", spec.name))
+}
+
+/// Brings a managed node up.
+///
+/// # Errors
+/// It refuses.
+pub fn activate(managed: &LifecycleNode) -> Result<()> {
+    managed.configure()?;
+    managed.activate()?;
+    Ok(())
 }
 
 /// Lets messages flow for as long as the task says.

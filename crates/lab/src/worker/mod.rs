@@ -143,8 +143,9 @@ impl<M: Body> Pteros<M> {
 }
 
 /// A node that has what the other stacks' nodes have: no parameter services.
-fn bare_node(context: &Context, name: &str) -> Result<Node, String> {
+fn bare_node(context: &Context, name: &str, serialize: bool) -> Result<Node, String> {
     let options = NodeOptions::new(name)
+        .use_intra_process_comms(!serialize)
         .start_parameter_services(false)
         .start_parameter_event_publisher(false);
     context.node_with(options).map_err(said)
@@ -190,7 +191,7 @@ fn show<M: Body>(
 impl<M: Body> Stack for Pteros<M> {
     fn open(options: &Options, ends: &Ends, traffic: &Arc<Traffic>) -> Result<Self, String> {
         let context = Self::context(options)?;
-        let node = bare_node(&context, "host_peer")?;
+        let node = bare_node(&context, "host_peer", options.serialize)?;
         let mut this = Self::with(&context, options, traffic);
         if let Some(topic) = &ends.out {
             let publisher = node.create_publisher::<M>(topic, qos(options));
@@ -255,7 +256,7 @@ impl<M: Body> Stack for Pteros<M> {
         for index in 0..options.nodes {
             let ends = crowd_ends(options, index);
             let name = format!("node{}", options.first + index);
-            let node = bare_node(&context, &name)?;
+            let node = bare_node(&context, &name, options.serialize)?;
             let publisher = node.create_publisher::<M>(&ends.out.unwrap_or_default(), 10);
             let subscription =
                 node.create_subscription::<M>(&ends.input.unwrap_or_default(), 10, drop);

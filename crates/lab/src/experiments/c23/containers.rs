@@ -1,4 +1,4 @@
-//! C23.4: the three executors of containers (fig. 5): one publisher of 500 KB at 50 Hz
+//! C23.4: the three executors of containers (fig. 5), in containers and composed by hand: one publisher of 500 KB at 50 Hz
 //! and N subscriptions that compute 500 us for each message; again without computing; again N timers
 //! instead, each a publisher that nobody hears.
 
@@ -7,7 +7,7 @@ use std::time::Duration;
 use pteros_testbed::Failure;
 use serde_json::{Value, json};
 
-use super::{CPU, Placing, cpu_and_memory, heard, run_graph};
+use super::{CONTAINER, CPU, Placing, cpu_and_memory, heard, run_graph};
 use crate::exhibit::{self, Exhibit};
 use crate::experiment::{Cell, Experiment, Extent, LATENCY, Measured, Paper, Scope};
 use crate::lab::Lab;
@@ -28,7 +28,13 @@ pub const EXPERIMENT: Experiment = Experiment {
     exhibits,
 };
 
-const EXECUTORS: [&str; 3] = ["single-threaded", "multi-threaded", "isolated"];
+/// The paper's words and the container program's.
+const EXECUTORS: [(&str, &str); 3] = [
+    ("single-threaded", "single"),
+    ("multi-threaded", "multi"),
+    ("isolated", "isolated"),
+];
+const BY_HAND: &str = "by hand";
 const LOADS: [&str; 3] = ["500 us", "none", "timers"];
 const RATE: u64 = 50;
 
@@ -46,21 +52,34 @@ fn duration(extent: Extent) -> Duration {
 
 fn cells(scope: &Scope) -> Vec<Cell> {
     let mut cells = Vec::new();
+    let mut add = |placed: &str, load: &str, executor: &str, nodes: u64| {
+        for contestant in scope.among(&["pteros"]) {
+            let case = vec![
+                ("placed", placed.to_owned()),
+                ("load", load.to_owned()),
+                ("executor", executor.to_owned()),
+                ("nodes", nodes.to_string()),
+            ];
+            cells.push(Cell {
+                case,
+                contestant,
+                seconds: duration(scope.extent).as_secs_f64() + 0.4,
+            });
+        }
+    };
     for load in LOADS {
-        for executor in EXECUTORS {
+        for (executor, _) in EXECUTORS {
             for nodes in numbers(scope.extent) {
-                for contestant in scope.among(&["pteros"]) {
-                    let case = vec![
-                        ("load", load.to_owned()),
-                        ("executor", executor.to_owned()),
-                        ("nodes", nodes.to_string()),
-                    ];
-                    cells.push(Cell {
-                        case,
-                        contestant,
-                        seconds: duration(scope.extent).as_secs_f64() + 0.4,
-                    });
-                }
+                add(CONTAINER, load, executor, *nodes);
+            }
+            // Beside the paper: what loading costs over composing by hand.
+            let most = numbers(scope.extent).iter().rev();
+            let by_hand: Vec<&u64> = match scope.extent {
+                Extent::Full => most.collect(),
+                _ => most.take(1).collect(),
+            };
+            for nodes in by_hand {
+                add(BY_HAND, load, executor, *nodes);
             }
         }
     }
@@ -109,6 +128,10 @@ fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
         } else {
             1
         },
+        container: EXECUTORS
+            .iter()
+            .find(|(name, _)| cell.get("placed") == CONTAINER && *name == executor)
+            .map(|(_, word)| *word),
     };
     let results = run_graph(lab, &graph, placing, duration(lab.extent))?;
     let [cpu, _] = cpu_and_memory(&results);
@@ -130,8 +153,8 @@ fn exhibits(view: &View) -> Vec<Exhibit> {
         for (metric, what) in [(&LATENCY, "latency"), (&CPU, "CPU")] {
             let title = format!("work {load}: {what} by number of nodes (fig. 5)");
             all.push(exhibit::lines_by(view, title, "nodes", metric, |c| {
-                c.is(&[("load", load)])
-                    .then(|| c.get("executor").to_owned())
+                let name = || format!("{} {}", c.get("placed"), c.get("executor"));
+                c.is(&[("load", load)]).then(name)
             }));
         }
     }

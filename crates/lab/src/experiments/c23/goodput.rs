@@ -32,7 +32,13 @@ pub const EXPERIMENT: Experiment = Experiment {
         Published {
             case: &[("way", "composed + intra-process"), ("size", "921600")],
             who: "ROS 2",
-            value: "415 Hz (85 Hz composed without)",
+            value: "415 Hz",
+            place: "V-B, Raspberry Pi 4",
+        },
+        Published {
+            case: &[("way", COMPOSED), ("size", "921600")],
+            who: "ROS 2",
+            value: "85 Hz",
             place: "V-B, Raspberry Pi 4",
         },
         Published {
@@ -62,12 +68,26 @@ const MESSAGES: Metric = Metric {
     statistic: Statistic::Mean,
 };
 
-const WAYS: [(&str, &[&str]); 3] = [
+const COMPOSED: &str = "composed";
+
+const WAYS: [(&str, &[&str]); 4] = [
     (
         "processes",
-        &["pteros", "cyclone", "cyclone-tuned", "fastdds"],
+        &[
+            "pteros",
+            "cyclone",
+            "cyclone-tuned",
+            "fastdds",
+            "iceoryx2",
+            "zenoh",
+        ],
     ),
-    ("loaned", &["pteros", "fastdds-sharing"]),
+    (
+        "loaned",
+        &["pteros", "fastdds-sharing", "iceoryx2", "zenoh"],
+    ),
+    // Only ours composes without handing values over.
+    (COMPOSED, &["pteros"]),
     (
         "composed + intra-process",
         &["pteros", "cyclone", "fastdds"],
@@ -88,7 +108,8 @@ fn sizes(extent: Extent) -> &'static [u64] {
 fn flow(way: &str, size: u64, extent: Extent) -> Flow {
     let bytes = extent.choose(4 << 20, 128 << 20, 1 << 30);
     Flow {
-        is_intra: way.starts_with("composed"),
+        is_intra: way.starts_with(COMPOSED),
+        is_serialized: way == COMPOSED,
         is_text: false,
         size,
         count: (bytes / size).clamp(20, extent.choose(1_000, 20_000, 200_000)),

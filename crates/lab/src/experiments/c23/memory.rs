@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
-use pteros_testbed::{Failure, Process, watch};
+use pteros_testbed::{Contestant, Failure, Process, watch};
 
-use super::{CONTAINER, MEMORY, no_container};
+use super::{CONTAINER, MEMORY, containers};
 use crate::exhibit::{self, Exhibit};
 use crate::experiment::{Cell, Experiment, Extent, Measured, Paper, Published, Scope};
 use crate::lab::Lab;
 use crate::results::View;
+use crate::topology::Containers;
 
 /// See the module.
 pub const EXPERIMENT: Experiment = Experiment {
@@ -40,9 +41,23 @@ pub const EXPERIMENT: Experiment = Experiment {
             value: "as much as two processes",
             place: "fig. 2",
         },
+        Published {
+            case: &[("way", CONTAINER), ("nodes", "20")],
+            who: "ROS 2",
+            value: "less than 100 KB over composing by hand",
+            place: "fig. 2",
+        },
     ],
     exhibits,
 };
+
+const PEERS: [&str; 5] = ["pteros", "cyclone", "fastdds", "iceoryx2", "zenoh"];
+
+const WAYS: [(&str, &[&str]); 3] = [
+    ("processes", &PEERS),
+    ("composed", &PEERS),
+    (CONTAINER, &["pteros"]),
+];
 
 /// For processes to start, and to rest until discovery is over.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -61,9 +76,9 @@ fn rest(extent: Extent) -> Duration {
 
 fn cells(scope: &Scope) -> Vec<Cell> {
     let mut cells = Vec::new();
-    for way in ["processes", "composed"] {
+    for (way, contestants) in WAYS {
         for nodes in numbers(scope.extent) {
-            for contestant in scope.among(&["pteros", "cyclone", "fastdds"]) {
+            for contestant in scope.among(contestants) {
                 cells.push(Cell {
                     case: vec![("way", way.to_owned()), ("nodes", nodes.to_string())],
                     contestant,
@@ -72,22 +87,14 @@ fn cells(scope: &Scope) -> Vec<Cell> {
             }
         }
     }
-    for contestant in scope.among(&["pteros"]) {
-        let nodes = numbers(scope.extent).last().copied().unwrap_or(1);
-        cells.push(Cell {
-            case: vec![("way", CONTAINER.to_owned()), ("nodes", nodes.to_string())],
-            contestant,
-            seconds: 0.0,
-        });
-    }
     cells
 }
 
 fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
-    if cell.get("way") == CONTAINER {
-        return Err(no_container());
-    }
-    let (who, nodes) = (lab.contestant(cell.contestant)?, cell.number("nodes"));
+    let (mut who, nodes) = (
+        lab.contestant(cell.contestant)?.clone(),
+        cell.number("nodes"),
+    );
     let topic = lab.fresh_topic();
     let words = |first: u64, count: u64| -> Vec<String> {
         let line = format!("nodes --topic {topic} --nodes {count} --first {first} --of {nodes}");
@@ -95,11 +102,12 @@ fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
     };
     let lines: Vec<Vec<String>> = match cell.get("way") {
         "processes" => (0..nodes).map(|first| words(first, 1)).collect(),
+        CONTAINER => vec![load(&mut who, nodes, &topic)?],
         _ => vec![words(0, nodes)],
     };
     let started: Result<Vec<Process>, Failure> = lines
         .into_iter()
-        .map(|line| lab.start(who, false, line))
+        .map(|line| lab.start(&who, false, line))
         .collect();
     let mut started = started?;
     for process in &mut started {
@@ -116,6 +124,26 @@ fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
     })
 }
 
+/// Makes a container of the contestant; the words have it load such nodes as the
+/// worker has.
+fn load(who: &mut Contestant, nodes: u64, topic: &str) -> Result<Vec<String>, Failure> {
+    let container = containers("single")?;
+    let folder = container.folder.to_string_lossy().into_owned();
+    who.environment.push(("PTEROS_COMPONENT_PATH", folder));
+    // Where cargo's libraries lie those of another build may, too.
+    who.environment.push(("LD_LIBRARY_PATH", String::new()));
+    (who.program, who.leading) = (container.program, &[]);
+    let mut words: Vec<String> = vec!["--executor".into(), container.executor.into()];
+    for index in 0..nodes {
+        let package = Containers::LIBRARY;
+        let line = format!(
+            "--load {package} {package}::CrowdNode -n crowd_{index} -p topic:={topic} -p index:={index} -p of:={nodes}"
+        );
+        words.extend(line.split(' ').map(str::to_owned));
+    }
+    Ok(words)
+}
+
 fn exhibits(view: &View) -> Vec<Exhibit> {
     let lines = |way: &'static str| {
         let title = format!("{way}: memory by number of nodes (fig. 2)");
@@ -127,5 +155,12 @@ fn exhibits(view: &View) -> Vec<Exhibit> {
         Exhibit::Table(exhibit::comparison(view, &MEMORY)),
         lines("processes"),
         lines("composed"),
+        exhibit::lines_by(
+            view,
+            "Pteros: memory by number of nodes and way (fig. 2)",
+            "nodes",
+            &MEMORY,
+            |c| (c.contestant == "pteros").then(|| c.get("way").to_owned()),
+        ),
     ]
 }

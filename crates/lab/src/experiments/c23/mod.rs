@@ -4,7 +4,7 @@
 //! Ways to place nodes: *processes*, one each; *composed*, all in one, whose messages
 //! are serialized as between processes; *composed + intra-process*, where they are handed over;
 //! *loaned*, processes whose messages are written and read in memory that the stack lends;
-//! *container*, loaded from shared libraries, which only a build with those libraries can measure.
+//! *container*, loaded from a shared library (`crates/labnodes`), where that lies beside the command.
 
 pub mod containers;
 pub mod goodput;
@@ -13,6 +13,7 @@ pub mod memory;
 pub mod sizes;
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use pteros_testbed::Failure;
@@ -21,7 +22,7 @@ use serde_json::Value;
 use crate::experiment::{Better, Cell, Extent, Metric, Scope, Statistic};
 use crate::flow::Flow;
 use crate::lab::{Lab, Worker};
-use crate::topology::{self, Division, ProcessResult, RunOptions};
+use crate::topology::{self, Containers, Division, ProcessResult, RunOptions};
 
 /// CPU of all processes together.
 pub(crate) const CPU: Metric = Metric {
@@ -67,6 +68,8 @@ struct Placing {
     division: Division,
     intra_process: bool,
     threads: usize,
+    /// Loaded by a container with that executor in place of composed by hand.
+    container: Option<&'static str>,
 }
 
 /// Runs a graph of ours; every publisher has met its subscriptions before it counts.
@@ -88,6 +91,7 @@ fn run_graph(
         out: out.clone(),
         intra_process: placing.intra_process,
         threads: placing.threads,
+        container: placing.container.map(containers).transpose()?,
     };
     let library = topology::library();
     let outcome = topology::run(&[file], &library, &options, &mut |_| ());
@@ -131,12 +135,22 @@ fn heard(results: &[ProcessResult]) -> (Option<f64>, crate::experiment::Delivery
     ((count > 0).then(|| sum / count as f64), delivery)
 }
 
-/// A way that this binary alone cannot measure.
+/// Nodes that a container has loaded.
 const CONTAINER: &str = "container";
 
-/// Why it cannot, and what can.
-fn no_container() -> Failure {
-    let text = "components come from shared libraries built with their container: cargo xtask \
-                bench composition measures them";
-    Failure::Unsupported(text.into())
+/// The container program and the library of nodes beside this program.
+fn containers(executor: &'static str) -> Result<Containers, Failure> {
+    let own = std::env::current_exe().map_err(anyhow::Error::from)?;
+    let program = own.with_file_name("pteros-container");
+    let library = own.with_file_name(Containers::FILE);
+    if !(program.is_file() && library.is_file()) {
+        let text = "pteros-container and the library of nodes that it loads are not beside this program; build all \
+                    at once: cargo build --release -p pteros-cli -p pteros-components -p pteros-lab-nodes";
+        return Err(Failure::Unsupported(text.into()));
+    }
+    Ok(Containers {
+        program,
+        folder: own.parent().map(Path::to_owned).unwrap_or_default(),
+        executor,
+    })
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use pteros_testbed::Failure;
 use serde_json::json;
 
-use super::{CPU, Placing, by_way_and_size, cpu_and_memory, heard, run_graph};
+use super::{CONTAINER, CPU, Placing, by_way_and_size, cpu_and_memory, heard, run_graph};
 use crate::exhibit::{self, Exhibit};
 use crate::experiment::{Cell, Experiment, Extent, LATENCY, Measured, Paper, Published, Scope};
 use crate::flow::{self, Flow};
@@ -36,11 +36,20 @@ pub const EXPERIMENT: Experiment = Experiment {
 const RATE: u64 = 50;
 const COMPOSED: &str = "composed";
 
-/// Ways and who knows them. Only ours composes without handing values over.
-const WAYS: [(&str, &[&str]); 4] = [
-    ("processes", &["pteros", "cyclone", "fastdds"]),
-    ("loaned", &["pteros", "fastdds-sharing"]),
+/// Ways and who knows them. Only ours composes without handing values over, and has
+/// containers.
+const WAYS: [(&str, &[&str]); 6] = [
+    (
+        "processes",
+        &["pteros", "cyclone", "fastdds", "iceoryx2", "zenoh"],
+    ),
+    (
+        "loaned",
+        &["pteros", "fastdds-sharing", "iceoryx2", "zenoh"],
+    ),
     (COMPOSED, &["pteros"]),
+    (CONTAINER, &["pteros"]),
+    ("container + intra-process", &["pteros"]),
     (
         "composed + intra-process",
         &["pteros", "cyclone", "fastdds"],
@@ -61,6 +70,7 @@ fn sizes(extent: Extent) -> &'static [u64] {
 fn flow(way: &str, size: u64, extent: Extent) -> Flow {
     Flow {
         is_intra: way.starts_with(COMPOSED),
+        is_serialized: false,
         is_text: false,
         size,
         count: extent.choose(5, 30, 500),
@@ -84,8 +94,8 @@ fn cells(scope: &Scope) -> Vec<Cell> {
 fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
     let (way, size) = (cell.get("way"), cell.number("size"));
     let flow = flow(way, size, lab.extent);
-    if way == COMPOSED {
-        return composed(lab, size, &flow);
+    if way == COMPOSED || way.starts_with(CONTAINER) {
+        return graph(lab, way, size, &flow);
     }
     let flowed = flow::run(lab, lab.contestant(cell.contestant)?, &flow)?;
     let mut measured = flowed.measured(&flow);
@@ -93,8 +103,8 @@ fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
     Ok(measured)
 }
 
-/// Two nodes in a process that hand each other bytes.
-fn composed(lab: &Lab, size: u64, flow: &Flow) -> Result<Measured, Failure> {
+/// Two nodes in a process, composed by hand or loaded: a graph.
+fn graph(lab: &Lab, way: &str, size: u64, flow: &Flow) -> Result<Measured, Failure> {
     let topic = json!({ "topic_name": "sized", "msg_type": "stamped_vector" });
     let mut publisher = topic.clone();
     publisher["msg_size"] = json!(size);
@@ -105,8 +115,9 @@ fn composed(lab: &Lab, size: u64, flow: &Flow) -> Result<Measured, Failure> {
     ]});
     let placing = Placing {
         division: Division::Composed,
-        intra_process: false,
+        intra_process: way.ends_with("intra-process"),
         threads: 1,
+        container: way.starts_with(CONTAINER).then_some("single"),
     };
     let duration = Duration::from_secs_f64(flow.count as f64 / RATE as f64);
     let results = run_graph(lab, &graph, placing, duration)?;
@@ -116,7 +127,10 @@ fn composed(lab: &Lab, size: u64, flow: &Flow) -> Result<Measured, Failure> {
         samples: vec![("latency", latency.into_iter().collect())],
         figures: vec![cpu],
         delivery: Some(delivery),
-        path: Some("bytes within the process".into()),
+        path: Some(match placing.intra_process {
+            true => "intra-process".into(),
+            false => "bytes within the process".into(),
+        }),
         ..Measured::default()
     })
 }

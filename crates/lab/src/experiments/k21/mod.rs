@@ -35,6 +35,7 @@ fn pipeline(extent: Extent, cell: &Cell) -> Pipeline {
         nodes: usize::try_from(cell.number("nodes")).unwrap_or(3),
         flow: Flow {
             is_intra: false,
+            is_serialized: false,
             is_text: false,
             is_lent: false,
             size: cell.number("size"),

@@ -41,6 +41,7 @@ pub fn flow(policies: &str, size: u64, extent: Extent) -> Flow {
     };
     Flow {
         is_intra: false,
+        is_serialized: false,
         is_text: true,
         size,
         count: extent.choose(3, 10, 100),
