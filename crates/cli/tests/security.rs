@@ -97,15 +97,26 @@ fn what_nodes_do_becomes_a_policy_and_permissions() {
 #[test]
 fn a_node_that_is_asked_for_security_does_not_start_without() {
     let domain = Domain::new();
-    for (strategy, enable) in [
-        ("Permissive", "true"),
-        ("Enforce", "true"),
-        ("Enforce", "yes"),
-    ] {
+    let keystore = folder("cli-security-none");
+    let start = |variables: &[(&str, &str)]| {
         let mut command = domain.command("node list".split(' '));
-        command.env("ROS_SECURITY_STRATEGY", strategy);
-        command.env("ROS_SECURITY_ENABLE", enable);
-        let error = finish(command).failed(1);
-        assert!(error.contains("ROS_SECURITY_ENABLE"), "{error}");
+        command.envs(variables.iter().copied());
+        finish(command)
+    };
+    let on = ("ROS_SECURITY_ENABLE", "true");
+    let at = ("ROS_SECURITY_KEYSTORE", keystore.to_str().unwrap());
+    for (variables, word) in [
+        (&[on][..], "ROS_SECURITY_KEYSTORE"),
+        (&[on, at], "enclaves"),
+        (
+            &[on, at, ("ROS_SECURITY_STRATEGY", "enforce")],
+            "ROS_SECURITY_STRATEGY",
+        ),
+        (&[("ROS_SECURITY_ENABLE", "yes")], "ROS_SECURITY_ENABLE"),
+    ] {
+        let error = start(variables).failed(1);
+        assert!(error.contains(word), "{error}");
     }
+    // Only who asks for it runs unsecured where there is no enclave.
+    start(&[on, at, ("ROS_SECURITY_STRATEGY", "Permissive")]).ok();
 }

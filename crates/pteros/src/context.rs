@@ -18,7 +18,8 @@ use pteros_rmw::thread::ThreadSettings;
 use pteros_rmw::trace::{BYTES_DEFAULT, Recording, TraceOptions, Tracer};
 use pteros_rmw::udp::SystemEnv;
 use pteros_rmw::{
-    Core, CoreCounts, CoreOptions, Limits, PeerPath, SharedMemoryOptions, StoreOptions,
+    Core, CoreCounts, CoreOptions, Limits, PeerPath, SecurityOptions, SharedMemoryOptions,
+    StoreOptions,
 };
 
 use crate::args::Arguments;
@@ -388,6 +389,10 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
         .or_else(|| options.enclave.clone())
         .unwrap_or_else(|| "/".into());
     validate_enclave(&enclave)?;
+    let security = match &config.security {
+        Some(settings) => SecurityOptions::of_environment(settings, &enclave)?,
+        None => None,
+    };
     let spin = options.spin.or(options.arguments.spin).or(config.spin);
     if let Some(spin) = spin.filter(|spin| pteros_rmw::env::Duration::from(*spin) > SPIN_MAX) {
         return Err(ContextError::Spin(spin));
@@ -443,7 +448,7 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
                     .unwrap_or(true),
             ..options.shared_memory
         },
-        security: default.security,
+        security,
         trace,
     })
 }

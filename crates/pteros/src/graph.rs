@@ -139,6 +139,11 @@ pub enum Verdict {
         /// What to change.
         advice: String,
     },
+    /// They may not: security does not allow it.
+    Denied {
+        /// The rule that says so, with its file and line.
+        reason: String,
+    },
     /// They may yet.
     Pending {
         /// What is missing.
@@ -392,6 +397,10 @@ impl Graph {
                     reason: format!("participant {prefix} has not announced itself yet"),
                 };
             }
+        }
+        let core = self.context.core();
+        if let Some(reason) = core.why_denied(&publisher.data, &subscription.data) {
+            return Verdict::Denied { reason };
         }
         let same = publisher.gid.prefix == subscription.gid.prefix;
         let path = match same {

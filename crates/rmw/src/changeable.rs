@@ -153,6 +153,9 @@ impl Core {
         let after = changed(&before, is_grouped, profile, QosProfile::to_endpoint)?;
         let after = Arc::new(after);
         let moves = before.qos.partition != after.qos.partition;
+        if moves {
+            self.permit_change(&after).map_err(QosChangeError::Denied)?;
+        }
         if moves && writer.group.as_ref().is_some_and(|group| group.is_open()) {
             return Err(QosChangeError::SetOpen);
         }
@@ -204,6 +207,9 @@ impl Core {
         let profile = profile.for_publishers([&*before.qos]);
         let is_grouped = reader.group.is_some();
         let after = changed(&before, is_grouped, &profile, QosProfile::to_reader)?;
+        if before.qos.partition != after.qos.partition {
+            self.permit_change(&after).map_err(QosChangeError::Denied)?;
+        }
         let mut machine = reader.machine.lock();
         let qos = machine_qos(&after.qos, reader.is_keyed());
         machine.set_qos(now, &qos, reader.has_received());

@@ -12,6 +12,8 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pteros_security::settings::Settings;
+
 use crate::spin::SPIN_MAX;
 use crate::trace::{BYTES_MAX, BYTES_MIN};
 
@@ -24,6 +26,7 @@ pub const VARIABLES: &[&str] = &[
     "RMW_IMPLEMENTATION",
     "ROS_SECURITY_ENABLE",
     "ROS_SECURITY_STRATEGY",
+    "ROS_SECURITY_KEYSTORE",
     "ROS_SECURITY_ENCLAVE_OVERRIDE",
     "PTEROS_INTERFACES",
     "PTEROS_FRAGMENT_BYTES",
@@ -152,6 +155,9 @@ pub struct Config {
     /// Where log files lie: `ROS_LOG_DIR`, else `log` in `ROS_HOME`, else `.ros/log` in
     /// `HOME`, whose place a `~` at the beginning takes. `None` where none is set.
     pub log_folder: Option<PathBuf>,
+    /// `ROS_SECURITY_ENABLE`, `_STRATEGY` and `_KEYSTORE`; `None` if security is
+    /// off.
+    pub security: Option<Settings>,
     /// `ROS_SECURITY_ENCLAVE_OVERRIDE`: the enclave, whatever the arguments
     /// say.
     pub enclave_override: Option<String>,
@@ -222,9 +228,7 @@ impl Config {
         if let Some(given) = given("RMW_IMPLEMENTATION") {
             config.warn_of_other_middleware(&given);
         }
-        if let Some(enable) = given("ROS_SECURITY_ENABLE") {
-            refuse_security(&enable)?;
-        }
+        config.security = security(|variable| given(variable).map(|g| g.value))?;
         config.enclave_override = given("ROS_SECURITY_ENCLAVE_OVERRIDE").map(|g| g.value);
         if let Some(given) = given("PTEROS_INTERFACES") {
             config.interfaces = interfaces(&given)?;
@@ -377,17 +381,19 @@ impl Given {
     }
 }
 
-/// Nothing here encrypts yet: whoever asks for security gets an error rather
-/// than messages that everybody can read, whatever the strategy.
-fn refuse_security(enable: &Given) -> Result<(), ConfigError> {
-    match enable.value.as_str() {
-        "false" => Ok(()),
-        "true" => Err(enable.error(
-            "nodes cannot be secured here yet, and would talk unprotected",
-            "unset it to do so knowingly",
-        )),
-        _ => Err(enable.error("neither true nor false", "unset it, or set it to false")),
-    }
+/// What is asked of security; a value that means nothing is an error, since it
+/// could mean to talk unprotected.
+fn security(
+    look_up: impl Fn(&'static str) -> Option<String>,
+) -> Result<Option<Settings>, ConfigError> {
+    let known = |name: &str| VARIABLES.iter().copied().find(|known| *known == name);
+    let settings = Settings::read(|name| known(name).and_then(&look_up));
+    settings.map_err(|fault| ConfigError {
+        variable: known(&fault.field).unwrap_or("ROS_SECURITY_ENABLE"),
+        value: fault.value.into(),
+        reason: fault.reason.into(),
+        way_out: fault.remedy.into(),
+    })
 }
 
 fn domain_id(given: &Given) -> Result<u32, ConfigError> {
@@ -739,25 +745,24 @@ mod tests {
     }
 
     #[test]
-    fn another_middleware_is_warned_of_and_security_refused() {
+    fn another_middleware_is_warned_of_and_security_means_what_it_says() {
         for name in ["rmw_zenoh_cpp", "rmw_email"] {
             let config = config(&[("RMW_IMPLEMENTATION", name)]).unwrap();
             assert_eq!(config.warnings.len(), 1, "{name}");
         }
-        for strategy in ["Enforce", "Permissive", "Permisive"] {
-            let secured = config(&[
-                ("ROS_SECURITY_ENABLE", "true"),
-                ("ROS_SECURITY_STRATEGY", strategy),
-            ]);
-            let error = secured.unwrap_err();
-            assert_eq!(error.variable, "ROS_SECURITY_ENABLE");
-            assert!(error.to_string().contains("unprotected"), "{error}");
-        }
+        let on = ("ROS_SECURITY_ENABLE", "true");
+        let error = config(&[on]).unwrap_err();
+        assert_eq!(error.variable, "ROS_SECURITY_KEYSTORE");
+        let keystore = ("ROS_SECURITY_KEYSTORE", "/ks");
+        let error = config(&[on, keystore, ("ROS_SECURITY_STRATEGY", "Permisive")]).unwrap_err();
+        assert_eq!(error.variable, "ROS_SECURITY_STRATEGY");
+        let security = config(&[on, keystore]).unwrap().security.unwrap();
+        assert!(security.enforce && security.keystore == Path::new("/ks"));
         // rcl takes these for false, and talks unprotected.
         for misspelt in ["True", "1", "yes"] {
             assert!(config(&[("ROS_SECURITY_ENABLE", misspelt)]).is_err());
         }
         let off = config(&[("ROS_SECURITY_ENABLE", "false")]).unwrap();
-        assert_eq!(off.warnings, []);
+        assert_eq!((off.warnings, off.security), (vec![], None));
     }
 }

@@ -218,8 +218,8 @@ impl Core {
             .as_ref()
             .map(|security| Credentials::load(security, options.domain_id, candidate, env.wall()));
         let credentials = credentials.transpose()?;
-        let shield = credentials.as_ref().map(Credentials::shield).transpose()?;
         let prefix = credentials.as_ref().map_or(candidate, |own| own.prefix);
+        let shield = credentials.as_ref().map(Credentials::shield).transpose()?;
         let plan = SocketPlan {
             domain_id: options.domain_id,
             local_only: options.local_only,
@@ -279,7 +279,12 @@ impl Core {
         }
         let now = env.now();
         let participant = Participant::new(now, config);
-        let security = credentials.map(|own| own.into_security(participant.data()));
+        let security = match (credentials, &shield) {
+            (Some(own), Some(shield)) => {
+                Some(own.into_security(shield.clone(), participant.data()))
+            }
+            _ => None,
+        };
         let participant = Arc::new(Mutex::new(participant));
         let core = Arc::new_cyclic(|me| Self {
             helper: match env.looks_after(me) {

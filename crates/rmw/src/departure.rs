@@ -85,6 +85,8 @@ impl Core {
         self.participant.lock().remove_endpoint(now, guid);
         drop(order);
         self.serve_participant(now);
+        // It has had its last word.
+        self.forget_endpoint(guid);
         self.note_progress();
         writer.close_store();
     }

@@ -74,6 +74,7 @@ impl Core {
         } = inbox;
         let mut bytes = buffer.get(..received.len).unwrap_or_default();
         if let Some(shield) = &self.shield {
+            self.note_addressed(now, bytes, &received);
             let opening = opening
                 .get_or_insert_with(|| Box::new(Opening::new(DATAGRAM_BYTES_MAX)))
                 .open(shield, bytes);

@@ -127,6 +127,12 @@ pub enum EndpointError {
         /// The names that would do.
         known: String,
     },
+    /// The permissions of a secured context do not let it be.
+    #[error("{0}; add a rule to the enclave's permissions.xml and sign it anew, or leave it")]
+    Denied(String),
+    /// No keys could be made for it.
+    #[error("no keys for the endpoint: {0}")]
+    Keys(String),
     /// The store of a transient or persistent publisher cannot be used.
     #[error(transparent)]
     Store(#[from] pteros_store::StoreError),
@@ -165,6 +171,9 @@ pub enum QosChangeError {
     /// The profile contradicts itself (RETCODE_INCONSISTENT_POLICY).
     #[error(transparent)]
     Contradiction(#[from] QosError),
+    /// The permissions of a secured context do not let it be in that partition.
+    #[error("{0}; add the partition to the rule in the enclave's permissions.xml and sign it anew")]
+    Denied(String),
     /// A publisher stays where it is while a set of its group is open.
     #[error(
         "QoS PARTITION cannot change while a set of coherent changes is open; change it before the set begins or after it has ended"

@@ -99,6 +99,7 @@ impl Core {
         if data.qos.representation.is_empty() {
             data.qos.representation = vec![XCDR1];
         }
+        self.permit(&mut data)?;
         let place = flow.map(|(controller, priority)| Place {
             controller,
             priority: priority.unwrap_or(data.qos.transport_priority),
@@ -220,6 +221,7 @@ impl Core {
         if let Some(group) = &group {
             data.qos.presentation = group.presentation();
         }
+        self.permit(&mut data)?;
         let machine = Reader::new(ReaderConfig {
             content_filter,
             ..reader_config(
@@ -290,6 +292,7 @@ impl Core {
         }
         self.deadlines.forget(Machine::Reader(guid.entity));
         self.participant.lock().remove_endpoint(now, guid);
+        self.forget_endpoint(guid);
         drop(order);
         self.serve_participant(now);
         self.note_progress();
@@ -329,6 +332,9 @@ impl Core {
                     events.push(event);
                 }
                 let more = participant.poll_transmit(now, outbox);
+                if let Some(security) = &self.security {
+                    security.note_candidates(participant.candidate_count());
+                }
                 // Under the lock: a later deadline must not be written over.
                 self.schedule(Machine::Participant, participant.next_timeout());
                 more
@@ -358,13 +364,20 @@ impl Core {
                 route,
                 vendor,
             } => {
+                if !self.is_open(now, local, &remote, (&route, vendor)) {
+                    return;
+                }
                 // The graph's own matches with all; for them alone no link pays.
                 if remote.topic != DISCOVERY_TOPIC {
                     self.seek_link(now, remote.guid.prefix, vendor);
                 }
                 self.apply_match(now, local, &remote, route, vendor);
             }
-            ParticipantEvent::Unmatched { local, remote } => self.apply_unmatch(now, local, remote),
+            ParticipantEvent::Unmatched { local, remote } => {
+                if self.was_open(local, remote) {
+                    self.apply_unmatch(now, local, remote);
+                }
+            }
             ParticipantEvent::IncompatibleQos {
                 local,
                 remote,
@@ -415,7 +428,7 @@ impl Core {
         self.note_progress();
     }
 
-    fn apply_match(
+    pub(crate) fn apply_match(
         &self,
         now: Instant,
         local: Guid,

@@ -62,6 +62,19 @@ impl Enclave {
         }
     }
 
+    /// Reads the revocation list again, if there is one. After a fault the list
+    /// that was read before holds.
+    pub fn renew_revocations(&mut self) -> Result<(), Fault> {
+        let path = self.folder.join("crl.pem");
+        if path.exists() {
+            let text = read_file(&path)?;
+            let authority = &self.identity_authority.certificate;
+            let list = RevocationList::from_pem(&shown(&path), &text, authority)?;
+            self.identity_authority.revoked = Some(list);
+        }
+        Ok(())
+    }
+
     /// What its participants may do in a domain.
     pub fn access(&self, domain: u32) -> Result<Access, Fault> {
         let leaf = self.identity.chain.first();

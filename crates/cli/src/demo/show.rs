@@ -186,7 +186,7 @@ impl Show<'_> {
             None => "the two never discovered each other: check that loopback (127.0.0.1) carries UDP here".into(),
             Some(Verdict::Matched { path }) => format!("they match by {path}, but no message came within the time"),
             Some(Verdict::Blocked { policy, advice, .. }) => format!("blocked by {policy}: {advice}"),
-            Some(Verdict::Pending { reason }) => reason.clone(),
+            Some(Verdict::Denied { reason } | Verdict::Pending { reason }) => reason.clone(),
         }
     }
 

@@ -82,10 +82,6 @@ const IGNORED: &[(&str, &str)] = &[
         "there is one; docs/logging.md says what it can do",
     ),
     (
-        "ROS_SECURITY_KEYSTORE",
-        "nodes cannot be secured yet; `pteros security check` looks at a keystore",
-    ),
-    (
         "ROS_MASTER_URI",
         "that is ROS 1; there is no master, peers find each other",
     ),

@@ -159,7 +159,7 @@ fn matches(pairs: &[PairReport]) -> impl Iterator<Item = (&PairReport, &str)> {
     pairs.iter().filter_map(|pair| {
         pair.verdicts.iter().find_map(|verdict| match verdict {
             Verdict::Matched { path } => Some((pair, path.as_str())),
-            Verdict::Blocked { .. } | Verdict::Pending { .. } => None,
+            Verdict::Blocked { .. } | Verdict::Denied { .. } | Verdict::Pending { .. } => None,
         })
     })
 }

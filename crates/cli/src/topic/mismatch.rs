@@ -65,6 +65,7 @@ fn blocked(pair: &PairReport) -> Option<String> {
             } => Some(format!(
                 "{policy}: offered {offered}, requested {requested}; {advice}"
             )),
+            Verdict::Denied { reason } => Some(reason.clone()),
             Verdict::Matched { .. } | Verdict::Pending { .. } => None,
         })
         .collect();

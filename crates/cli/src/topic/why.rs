@@ -96,6 +96,11 @@ fn verdict_text(verdict: &Verdict) -> String {
         } => format!(
             "\x1b[31mno match\x1b[0m, because of {policy}\n      offered:   {offered}\n      requested: {requested}\n      way out:   {advice}\n"
         ),
+        Verdict::Denied { reason } => {
+            format!(
+                "\x1b[31mno match\x1b[0m, since security does not allow it\n      rule:      {reason}\n"
+            )
+        }
         Verdict::Pending { reason } => format!("\x1b[33mnot yet\x1b[0m, {reason}\n"),
     }
 }
@@ -120,6 +125,7 @@ fn verdict_json(verdict: &Verdict) -> Value {
             "verdict": "no match", "policy": policy, "offered": offered,
             "requested": requested, "advice": advice,
         }),
+        Verdict::Denied { reason } => json!({ "verdict": "denied", "reason": reason }),
         Verdict::Pending { reason } => json!({ "verdict": "not yet", "reason": reason }),
     }
 }

@@ -8,18 +8,28 @@
 //! (`Core::shield`), which protects it and believes nothing else.
 
 mod covering;
+mod keys;
 mod opening;
+mod permits;
+mod recheck;
 mod talk;
 
 pub(crate) use covering::Opening;
 pub(crate) use opening::Credentials;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use parking_lot::Mutex;
-use pteros_rtps::id::GuidPrefix;
+use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::id::{Guid, GuidPrefix, VendorId};
+use pteros_rtps::locator::Route;
 use pteros_rtps::time::Instant;
 use pteros_security::auth::Handshakes;
+use pteros_security::certificate::Certificate;
+use pteros_security::permissions::access::Access;
+use pteros_security::shield::Shield;
 
 /// Which identity a context has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +40,13 @@ pub struct SecurityOptions {
 
 /// Security of one context.
 pub(crate) struct Security {
+    /// What we may do.
+    access: Access,
+    shield: Arc<Shield>,
     state: Mutex<State>,
+    messages: AtomicI64,
+    /// Whether somebody is known by its announcements alone.
+    has_candidates: AtomicBool,
 }
 
 struct State {
@@ -40,11 +56,28 @@ struct State {
     told: BTreeMap<GuidPrefix, String>,
     /// Those who are not begun with again until then.
     refused: BTreeMap<GuidPrefix, Instant>,
+    /// When certificates and permissions are looked at again.
+    next_check: Instant,
+    /// Matches that wait for keys. As many as there are matches, at most.
+    pending: BTreeMap<(Guid, Guid), Pending>,
+    /// Matches that are not allowed, and why.
+    denied: BTreeMap<(Guid, Guid), String>,
+}
+
+/// A match that waits for keys.
+struct Pending {
+    remote: Arc<EndpointData>,
+    route: Route,
+    vendor: VendorId,
 }
 
 /// One who has proved who it is.
 struct Authenticated {
     subject: String,
+    /// Its certificate, then those up to the authority.
+    chain: Vec<Certificate>,
+    /// What it may do.
+    access: Access,
 }
 
 /// Participants whose refusal is remembered; beyond that all are forgotten, and
@@ -59,6 +92,15 @@ impl Security {
         peers
             .map(|(prefix, peer)| (*prefix, peer.subject.clone()))
             .collect()
+    }
+
+    /// So many participants are known by their announcements alone.
+    pub(crate) fn note_candidates(&self, count: usize) {
+        self.has_candidates.store(count > 0, Ordering::Relaxed);
+    }
+
+    fn next_message(&self) -> i64 {
+        self.messages.fetch_add(1, Ordering::Relaxed)
     }
 }
 

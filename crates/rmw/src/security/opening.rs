@@ -2,23 +2,48 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
 use pteros_rtps::discovery::data::ParticipantData;
 use pteros_rtps::id::GuidPrefix;
 use pteros_rtps::participant::SecurityConfig;
-use pteros_rtps::time::Timestamp;
+use pteros_rtps::time::{Instant, Timestamp};
 use pteros_rtps::wire::pid;
 use pteros_security::attributes::SecurityInfo;
 use pteros_security::auth::{Handshakes, Own, Token};
 use pteros_security::date::UnixTime;
 use pteros_security::enclave::Enclave;
-use pteros_security::permissions::access::Access;
+use pteros_security::permissions::access::{Access, Endpoint};
+use pteros_security::settings::Settings;
 use pteros_security::shield::Shield;
 
 use super::{Security, SecurityOptions, State};
 use crate::error::OpenError;
+use crate::graph::DISCOVERY_TOPIC;
+
+impl SecurityOptions {
+    /// What the environment asks of a context that names this enclave. Where it
+    /// is `Permissive` and there is no such enclave, the context is not secured,
+    /// and says so.
+    ///
+    /// # Errors
+    /// The enclave's name leads nowhere.
+    pub fn of_environment(settings: &Settings, enclave: &str) -> Result<Option<Self>, OpenError> {
+        let folder = settings.folder(enclave);
+        let folder = folder.map_err(|fault| OpenError::Enclave(vec![fault]))?;
+        if !settings.enforce && !folder.is_dir() {
+            tracing::warn!(
+                "not secured, as ROS_SECURITY_STRATEGY is Permissive and there is no {}; make it \
+                 with `pteros security create_enclave`, or set ROS_SECURITY_STRATEGY to Enforce",
+                folder.display()
+            );
+            return Ok(None);
+        }
+        Ok(Some(Self { enclave: folder }))
+    }
+}
 
 /// An enclave that has been read, and lets a context be in its domain.
 pub(crate) struct Credentials {
@@ -43,8 +68,16 @@ impl Credentials {
         }
         let access = enclave.access(domain);
         let access = access.map_err(|fault| OpenError::Enclave(vec![fault]))?;
-        let verdict = access.may_join(now);
-        if !verdict.allowed {
+        let graph = Endpoint {
+            topic: DISCOVERY_TOPIC,
+            ..Endpoint::default()
+        };
+        let verdicts = [
+            access.may_join(now),
+            access.may_write(&graph, now),
+            access.may_read(&graph, now),
+        ];
+        if let Some(verdict) = verdicts.iter().find(|verdict| !verdict.allowed) {
             return Err(OpenError::MayNotJoin {
                 domain_id: domain,
                 verdict: verdict.to_string(),
@@ -56,13 +89,6 @@ impl Credentials {
             enclave,
             access,
         })
-    }
-
-    /// What protects its messages.
-    pub(crate) fn shield(&self) -> Result<Arc<Shield>, OpenError> {
-        let shield = Shield::new(self.prefix, self.access.domain_rule());
-        let shield = shield.map_err(|failed| OpenError::Identity(failed.to_string()))?;
-        Ok(Arc::new(shield))
     }
 
     /// What the participant announces.
@@ -88,9 +114,20 @@ impl Credentials {
         }
     }
 
+    /// What stands between its protocol and its sockets.
+    pub(crate) fn shield(&self) -> Result<Arc<Shield>, OpenError> {
+        let shield = Shield::new(self.prefix, self.access.domain_rule());
+        let shield = shield.map_err(|error| OpenError::Identity(error.to_string()))?;
+        Ok(Arc::new(shield))
+    }
+
     /// What a context is that announces this.
-    pub(crate) fn into_security(self, data: &ParticipantData) -> Security {
+    pub(crate) fn into_security(self, shield: Arc<Shield>, data: &ParticipantData) -> Security {
         Security {
+            access: self.access,
+            shield,
+            messages: AtomicI64::new(1),
+            has_candidates: AtomicBool::new(false),
             state: Mutex::new(State {
                 handshakes: Handshakes::new(Own {
                     enclave: self.enclave,
@@ -100,6 +137,9 @@ impl Credentials {
                 peers: BTreeMap::new(),
                 told: BTreeMap::new(),
                 refused: BTreeMap::new(),
+                next_check: Instant::ZERO,
+                pending: BTreeMap::new(),
+                denied: BTreeMap::new(),
             }),
         }
     }

@@ -1,19 +1,26 @@
 //! What is said to strangers, and by them: the handshakes.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
 use bytes::Bytes;
-use pteros_rtps::discovery::data::ParticipantData;
+use pteros_rtps::discovery::data::{EndpointData, ParticipantData};
 use pteros_rtps::id::{GuidPrefix, VendorId};
+use pteros_rtps::locator::Route;
 use pteros_rtps::participant::ParticipantEvent;
+use pteros_rtps::receiver::MessageReader;
 use pteros_rtps::time::{Duration, Instant};
 use pteros_rtps::wire::pid;
 use pteros_security::auth::{Event, GenericMessage, Peer, Token};
 use pteros_security::certificate::Certificate;
+use pteros_security::crypto::KeyMaterial;
 use pteros_security::permissions::access::Access;
 
 use super::opening::unix;
-use super::{Authenticated, REMEMBERED_MAX, State};
+use super::{Authenticated, REMEMBERED_MAX, Security, State};
 use crate::core::Core;
 use crate::deadline::Machine;
+use crate::env::Received;
 
 /// How long one whose permissions do not let it be here is not begun with again.
 const REFUSAL_PAUSE: Duration = Duration::from_secs(30);
@@ -44,13 +51,49 @@ impl Core {
                     state.handshakes.handle_message(message, now, wall);
                 }
             }
+            ParticipantEvent::ParticipantDiscovered(data) => {
+                if !state.peers.contains_key(&data.prefix) {
+                    // The governance allows it, or it would not be met.
+                    let _ = security.shield.allow_plain(data.prefix);
+                }
+            }
+            ParticipantEvent::KeysMessage { from, payload } => {
+                drop(state);
+                if self.take_keys(security, *from, payload) {
+                    self.open_pending(now, security);
+                }
+                return;
+            }
+            ParticipantEvent::EndpointLost(guid) => security.shield.forget_endpoint(*guid),
+            ParticipantEvent::EndpointChanged { remote, route } => {
+                state.note_change(remote, route);
+            }
             ParticipantEvent::ParticipantLost { prefix, .. } => {
+                security.shield.forget(*prefix);
                 state.peers.remove(prefix);
                 state.handshakes.forget(*prefix);
             }
             _ => return,
         }
-        self.serve_handshakes(now, &mut state);
+        self.serve_handshakes(now, security, &mut state);
+    }
+
+    /// A datagram that the shield has not seen yet: who answers us before it
+    /// knows that it has to prove who it is shows all the same that it hears us.
+    pub(crate) fn note_addressed(&self, now: Instant, datagram: &[u8], received: &Received) {
+        let security = self.security.as_ref();
+        if !security.is_some_and(|own| own.has_candidates.load(Ordering::Relaxed)) {
+            return;
+        }
+        let Ok(mut message) = MessageReader::new(datagram, self.prefix) else {
+            return;
+        };
+        let prefix = message.header().prefix;
+        if message.any(|(source, _)| source.destination == self.prefix && source.prefix == prefix) {
+            let from = received.from;
+            self.participant.lock().note_addressed(now, from, prefix);
+            self.serve_participant(now);
+        }
     }
 
     /// Lets time pass for the handshakes.
@@ -58,24 +101,36 @@ impl Core {
         if let Some(security) = &self.security {
             let mut state = security.state.lock();
             state.handshakes.handle_timeout(now);
-            self.serve_handshakes(now, &mut state);
+            self.recheck(now, security, &mut state);
+            self.serve_handshakes(now, security, &mut state);
         }
         self.serve_participant(now);
     }
 
-    fn serve_handshakes(&self, now: Instant, state: &mut State) {
+    fn serve_handshakes(&self, now: Instant, security: &Security, state: &mut State) {
         while let Some(event) = state.handshakes.poll_event() {
             match event {
-                Event::Authenticated { prefix, peer, .. } => {
-                    match self.judge(state, &peer) {
-                        Ok(subject) => {
-                            tracing::info!("participant {prefix} is {subject}");
+                Event::Authenticated {
+                    prefix,
+                    peer,
+                    secret,
+                } => {
+                    let admitted = self.judge(state, *peer).and_then(|(known, signed)| {
+                        let kx = secret.key_exchange_material();
+                        let data = self.admit(now, security, (prefix, signed), kx)?;
+                        Ok((known, data))
+                    });
+                    match admitted {
+                        Ok((known, data)) => {
+                            tracing::info!("participant {prefix} is {}", known.subject);
                             state.told.remove(&prefix);
-                            state.peers.insert(prefix, Authenticated { subject });
+                            state.peers.insert(prefix, known);
+                            self.give_first_keys(now, security, &data);
                         }
                         Err(why) => {
                             state.tell(prefix, why);
                             state.refuse(prefix, now);
+                            security.shield.forget(prefix);
                             self.participant.lock().turn_away(prefix);
                         }
                     };
@@ -91,26 +146,56 @@ impl Core {
             participant.send_stateless(to, Bytes::from(message.to_payload()));
         }
         drop(participant);
-        self.schedule(Machine::Handshakes, state.handshakes.deadline());
+        // Nobody is to be expelled who is not in.
+        let check = (!state.peers.is_empty()).then_some(state.next_check);
+        let handshakes = state.handshakes.deadline();
+        let next = [handshakes, check].into_iter().flatten().min();
+        self.schedule(Machine::Handshakes, next);
     }
 
-    /// The subject of one who has proved who it is, if it may be here.
-    fn judge(&self, state: &State, peer: &Peer) -> Result<String, String> {
-        let subject = peer.chain.first().map(Certificate::subject);
+    /// One who has proved who it is, and what it signed of itself, if it may be
+    /// here.
+    fn judge(&self, state: &State, peer: Peer) -> Result<(Authenticated, Vec<u8>), String> {
+        let Peer {
+            chain,
+            permissions,
+            participant_data,
+        } = peer;
+        let subject = chain.first().map(Certificate::subject);
         let subject = subject.ok_or("it has no certificate")?;
         let governance = &state.handshakes.own().enclave.governance;
-        let access = Access::new(
-            governance,
-            &peer.permissions,
-            subject,
-            self.options.domain_id,
-        )
-        .map_err(|fault| fault.to_string())?;
+        let access = Access::new(governance, &permissions, subject, self.options.domain_id)
+            .map_err(|fault| fault.to_string())?;
         let verdict = access.may_join(unix(self.env.wall()));
-        match verdict.allowed {
-            true => Ok(subject.to_string()),
-            false => Err(format!("'{subject}' may not join: {verdict}")),
+        if !verdict.allowed {
+            return Err(format!("'{subject}' may not join: {verdict}"));
         }
+        let known = Authenticated {
+            subject: subject.to_string(),
+            access,
+            chain,
+        };
+        Ok((known, participant_data))
+    }
+
+    /// Lets one in: from here on it is discovered as any other, behind the shield.
+    fn admit(
+        &self,
+        now: Instant,
+        security: &Security,
+        (prefix, signed): (GuidPrefix, Vec<u8>),
+        kx: KeyMaterial,
+    ) -> Result<Arc<ParticipantData>, String> {
+        let mut participant = self.participant.lock();
+        let signed = ParticipantData::parse_signed(&signed).ok();
+        let data = participant
+            .admit(now, prefix, signed)
+            .ok_or("there is no room for another participant")?;
+        security
+            .shield
+            .authenticated(prefix, data.vendor, kx)
+            .map_err(|error| error.to_string())?;
+        Ok(data)
     }
 
     /// The participants that have proved who they are, with the subjects of their
@@ -148,6 +233,16 @@ impl State {
         self.handshakes
             .handle_discovered(prefix, with_nul, now)
             .is_ok()
+    }
+
+    /// A match that waits for keys is with an endpoint that is elsewhere now.
+    fn note_change(&mut self, remote: &Arc<EndpointData>, route: &Route) {
+        for ((_, of), pending) in &mut self.pending {
+            if *of == remote.guid {
+                pending.remote.clone_from(remote);
+                pending.route.clone_from(route);
+            }
+        }
     }
 
     fn refuse(&mut self, prefix: GuidPrefix, now: Instant) {

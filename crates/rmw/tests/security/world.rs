@@ -8,14 +8,19 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
+use bytes::Bytes;
 use pteros_rmw::env::{Env, Opened, Received, SocketPlan, Transport, unicast_port};
 use pteros_rmw::error::OpenError;
+use pteros_rmw::reader::{ReaderEndpoint, Wants};
 use pteros_rmw::rtps::id::GuidPrefix;
 use pteros_rmw::rtps::locator::{Locator, OwnAddress};
+use pteros_rmw::rtps::qos::{EndpointQos, History, Reliability};
 use pteros_rmw::rtps::receiver::MessageReader;
 use pteros_rmw::rtps::time::{Instant, Timestamp};
 use pteros_rmw::rtps::wire::Submessage;
-use pteros_rmw::{Core, CoreOptions, DriverState, SecurityOptions};
+use pteros_rmw::sample::Body;
+use pteros_rmw::writer::{Outgoing, WriterEndpoint};
+use pteros_rmw::{Core, CoreOptions, DriverState, EndpointSpec, SecurityOptions};
 use pteros_security::date::UnixTime;
 use pteros_security::keystore::{Keystore, Options};
 
@@ -76,6 +81,11 @@ impl Network {
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
         LATENCY + self.random % (20 * LATENCY)
+    }
+
+    /// Sends something in somebody's name.
+    pub fn forge(&mut self, from: usize, to: usize, bytes: Vec<u8>) {
+        self.carry(from, to, bytes);
     }
 
     fn carry(&mut self, from: usize, to: usize, bytes: Vec<u8>) {
@@ -291,6 +301,83 @@ impl World {
     }
 }
 
+pub fn spec(topic: &str) -> EndpointSpec {
+    EndpointSpec {
+        topic: topic.into(),
+        type_name: "test::Bytes".into(),
+        qos: EndpointQos {
+            reliability: Reliability::Reliable,
+            history: History::KeepLast(100),
+            ..EndpointQos::default()
+        },
+        ..EndpointSpec::default()
+    }
+}
+
+impl World {
+    pub fn writer(&self, index: usize, topic: &str) -> Arc<WriterEndpoint> {
+        self.core(index).create_writer(spec(topic)).unwrap()
+    }
+
+    pub fn reader(&self, index: usize, topic: &str) -> Arc<ReaderEndpoint> {
+        let made = self
+            .core(index)
+            .create_reader(spec(topic), Wants::Bytes, false);
+        made.unwrap()
+    }
+
+    pub fn publish(&self, index: usize, writer: &WriterEndpoint, text: &str) {
+        let payload = [&[0, 1, 0, 0], text.as_bytes()].concat();
+        let core = self.core(index);
+        let mut message = Payload(payload.into());
+        core.publish(writer, &mut message, core.env.wall()).unwrap();
+    }
+
+    /// What has arrived.
+    pub fn taken(&self, index: usize, reader: &ReaderEndpoint) -> Vec<String> {
+        let items = std::iter::from_fn(|| self.core(index).take(reader));
+        items
+            .map(|item| match item.body {
+                Body::Serialized(bytes) => {
+                    let text = String::from_utf8(bytes[4..].to_vec()).unwrap();
+                    // A DATA pads its payload.
+                    text.trim_end_matches('\0').to_owned()
+                }
+                Body::Shared(_) => panic!("bytes were asked for"),
+            })
+            .collect()
+    }
+
+    /// Whether one of them ever sent these bytes.
+    pub fn was_said(&self, from: usize, word: &str) -> bool {
+        let word = word.as_bytes();
+        let sent = &self.network().sent;
+        sent.iter()
+            .filter(|sent| sent.from == from)
+            .any(|sent| sent.bytes.windows(word.len()).any(|w| w == word))
+    }
+}
+
+struct Payload(Bytes);
+
+impl Outgoing for Payload {
+    fn message_type(&self) -> std::any::TypeId {
+        std::any::TypeId::of::<Bytes>()
+    }
+
+    fn shared(&mut self) -> Option<Arc<dyn pteros_rmw::sample::SharedValue>> {
+        None
+    }
+
+    fn serialized(&mut self) -> Bytes {
+        self.0.clone()
+    }
+
+    fn serialized_len(&mut self) -> usize {
+        self.0.len()
+    }
+}
+
 /// A keystore in a folder that goes when the test ends.
 pub struct Keys {
     pub root: PathBuf,
@@ -312,6 +399,23 @@ impl Keys {
         let options = Options::default();
         let made = self.keystore.create_enclave(name, None, &options, NOW);
         made.unwrap()
+    }
+
+    /// Replaces words in the governance and signs it again.
+    pub fn govern(&self, edits: &[(&str, &str)]) {
+        self.edit("enclaves/governance.xml", edits);
+    }
+
+    /// Replaces words in a document and signs all of them again.
+    pub fn edit(&self, document: &str, edits: &[(&str, &str)]) {
+        let path = self.root.join(document);
+        let mut text = std::fs::read_to_string(&path).unwrap();
+        for (from, to) in edits {
+            assert!(text.contains(from), "{from} is not in {text}");
+            text = text.replace(from, to);
+        }
+        std::fs::write(&path, text).unwrap();
+        self.keystore.sign(NOW).unwrap();
     }
 }
 

@@ -21,7 +21,7 @@ use crate::discovery::spdp;
 use crate::discovery::stateless::Stateless;
 use crate::history::ChangeKind;
 use crate::id::{EntityId, GuidPrefix};
-use crate::locator::Route;
+use crate::locator::{Locator, Route};
 use crate::outbox::Outbox;
 use crate::receiver::Source;
 use crate::time::Instant;
@@ -203,24 +203,20 @@ impl Participant {
 
     /// A stranger has proved who it is, and may be here: it is met. What it
     /// signed of itself, where it is told, counts in place of what it announced
-    /// in the open. False if it is no stranger, or there is no room.
+    /// in the open. What it is known by from now on; `None` if it is no stranger,
+    /// or there is no room.
     pub fn admit(
         &mut self,
         now: Instant,
         prefix: GuidPrefix,
         signed: Option<ParticipantData>,
-    ) -> bool {
+    ) -> Option<Arc<ParticipantData>> {
         if self.peers.len() >= self.config.limits.participants {
             self.stats.participants_refused.tally();
-            return false;
+            return None;
         }
-        let secured = self.secured.as_mut();
-        let Some((secured, stranger)) = secured.and_then(|secured| {
-            let stranger = secured.strangers.remove(&prefix)?;
-            Some((secured, stranger))
-        }) else {
-            return false;
-        };
+        let secured = self.secured.as_mut()?;
+        let stranger = secured.strangers.remove(&prefix)?;
         let reach = &self.config.reach;
         let reachable = |data: &ParticipantData| {
             let route = route(reach, &data.metatraffic_unicast, stranger.proof);
@@ -251,8 +247,8 @@ impl Participant {
         secured.keys.insert(prefix, keys);
         secured.announcements.meet(now, &data, &at);
         self.grant_lease(now, &data);
-        self.meet(now, data, stranger.proof);
-        true
+        self.meet(now, data.clone(), stranger.proof);
+        Some(data)
     }
 
     /// A stranger has not proved who it is, or may not be here: it is forgotten,
@@ -263,6 +259,12 @@ impl Participant {
         {
             secured.stateless.part(prefix);
         }
+    }
+
+    /// Something came that is addressed to us, even if no more of it is believed:
+    /// whoever it is from hears us.
+    pub fn note_addressed(&mut self, now: Instant, from: Locator, prefix: GuidPrefix) {
+        self.promote(now, Some(from), prefix);
     }
 
     /// Ends what there is with one who is in, since it may be here no longer.

@@ -15,6 +15,7 @@ use super::token::{GenericMessage, Token};
 use crate::certificate::Certificate;
 use crate::date::UnixTime;
 use crate::enclave::Enclave;
+use crate::fault::Fault;
 use crate::identity::Refusal;
 
 /// Our side of every handshake.
@@ -106,6 +107,12 @@ impl Handshakes {
     /// Our side.
     pub fn own(&self) -> &Own {
         &self.own
+    }
+
+    /// Reads our enclave's revocation list again, see
+    /// [`Enclave::renew_revocations`].
+    pub fn renew_revocations(&mut self) -> Result<(), Fault> {
+        self.own.enclave.renew_revocations()
     }
 
     /// Begins with a peer that announced itself with an identity token; one
