@@ -98,11 +98,8 @@ impl Credentials {
         let info = SecurityInfo::of_participant(rule).to_bytes(false);
         SecurityConfig {
             tokens: vec![
-                (pid::IDENTITY_TOKEN, token(Token::identity(&self.enclave))),
-                (
-                    pid::PERMISSIONS_TOKEN,
-                    token(Token::permissions(&self.enclave)),
-                ),
+                (pid::IDENTITY_TOKEN, token(Token::identity())),
+                (pid::PERMISSIONS_TOKEN, token(Token::permissions())),
                 (
                     pid::PARTICIPANT_SECURITY_INFO,
                     Bytes::copy_from_slice(&info),

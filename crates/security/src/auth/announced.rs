@@ -5,37 +5,23 @@
 use super::cdr::{Reader, Writer};
 use super::exchange::CLASS;
 use super::token::Token;
-use crate::enclave::Enclave;
-use crate::key::KeyKind;
 
 impl Token {
-    /// The identity token of an enclave.
-    pub fn identity(enclave: &Enclave) -> Self {
-        let authority = &enclave.identity_authority.certificate;
-        let mut properties = Vec::new();
-        if let Some(own) = enclave.identity.chain.first() {
-            properties.push(("dds.cert.sn".into(), own.subject().to_string()));
-            properties.push(("dds.cert.algo".into(), algorithm(own.key().kind())));
-        }
-        properties.push(("dds.ca.sn".into(), authority.subject().to_string()));
-        properties.push(("dds.ca.algo".into(), algorithm(authority.key().kind())));
-        Self {
-            class: CLASS.into(),
-            properties,
-            ..Self::default()
-        }
+    /// The identity token. It names no certificate and no authority, which a peer
+    /// need not know before the handshake, and vendors compare as text, each in a
+    /// form of its own.
+    pub fn identity() -> Self {
+        Self::announced(CLASS)
     }
 
-    /// The permissions token of an enclave.
-    pub fn permissions(enclave: &Enclave) -> Self {
-        let authority = &enclave.permissions_authority;
-        let kind = authority.key().kind();
+    /// The permissions token, without names as well.
+    pub fn permissions() -> Self {
+        Self::announced("DDS:Access:Permissions:1.0")
+    }
+
+    fn announced(class: &str) -> Self {
         Self {
-            class: "DDS:Access:Permissions:1.0".into(),
-            properties: vec![
-                ("dds.perm_ca.sn".into(), authority.subject().to_string()),
-                ("dds.perm_ca.algo".into(), algorithm(kind)),
-            ],
+            class: class.into(),
             ..Self::default()
         }
     }
@@ -61,17 +47,9 @@ impl Token {
     }
 }
 
-fn algorithm(kind: KeyKind) -> String {
-    match kind {
-        KeyKind::EcP256 => "EC-prime256v1".into(),
-        KeyKind::Rsa => "RSA-2048".into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::date::UnixTime;
 
     fn bytes(hexadecimal: &str) -> Vec<u8> {
         let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16);
@@ -97,12 +75,7 @@ mod tests {
             ("dds.ca.sn".into(), "/CN=sros2CA".into())
         );
 
-        let folder = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/tests/fixtures/rsa/enclaves/talker"
-        );
-        let enclave = Enclave::load(folder.as_ref(), UnixTime(1_893_456_000)).unwrap();
-        for ours in [Token::identity(&enclave), Token::permissions(&enclave)] {
+        for ours in [Token::identity(), Token::permissions()] {
             for big_endian in [false, true] {
                 let value = ours.to_parameter(big_endian);
                 assert_eq!(value.len() % 4, 0);
@@ -115,7 +88,7 @@ mod tests {
                 }
             }
         }
-        assert!(Token::identity(&enclave).is_identity());
-        assert!(!Token::permissions(&enclave).is_identity());
+        assert!(Token::identity().is_identity());
+        assert!(!Token::permissions().is_identity());
     }
 }
