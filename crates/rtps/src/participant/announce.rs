@@ -90,6 +90,7 @@ impl Participant {
             (HEADER_BYTES + DATA_HEAD_BYTES).saturating_add(data.payload.len()),
         );
         self.stats.candidates_evicted.tally_by(u64::from(evicted));
+        self.approach(source.prefix);
     }
 
     /// Whether it announced our domain, and no tag.
@@ -179,7 +180,7 @@ impl Participant {
         let Some(candidate) = self.candidates.take(prefix) else {
             return;
         };
-        if self.keep_out(&candidate.data, proof) {
+        if self.keep_out(&candidate.data, proof, None) {
             return;
         }
         self.grant_lease(now, &candidate.data);

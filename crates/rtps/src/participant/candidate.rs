@@ -39,6 +39,14 @@ pub(super) struct Candidate {
     next_try: Instant,
 }
 
+impl Candidate {
+    /// Bytes that may still be sent to it.
+    pub(super) fn budget_bytes(&self, limits: &ParticipantLimits) -> usize {
+        let budget = self.received_bytes.saturating_mul(limits.amplification);
+        budget.saturating_sub(self.sent_bytes)
+    }
+}
+
 /// What is sent to a candidate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Answer {

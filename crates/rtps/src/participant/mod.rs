@@ -166,6 +166,7 @@ impl Participant {
         }
         if source.destination == self.config.prefix {
             self.promote(now, from, source.prefix);
+            self.note_heard(from, source.prefix);
             self.note_shown(from, source.prefix);
         }
         if self.handle_secured(now, source, message) {

@@ -27,7 +27,7 @@ use crate::receiver::Source;
 use crate::time::Instant;
 use crate::wire::Submessage;
 
-use super::candidate::{Proof, route};
+use super::candidate::{Proof, proof, route};
 use super::{LostReason, Participant, ParticipantEvent};
 use crate::stats::Tally;
 
@@ -52,10 +52,28 @@ const KEY_MESSAGES_MAX: u32 = 1024;
 /// that all are forgotten.
 const REFUSED_MAX: usize = 64;
 
+/// What is to be sent at the least to somebody who has not shown that it hears us:
+/// the first message of a handshake.
+const HANDSHAKE_BYTES: usize = 6_000;
+
 /// One that has not proved who it is.
 struct Stranger {
     data: Arc<ParticipantData>,
     proof: Proof,
+    /// Bytes that may be sent to it, until it has shown that it hears us.
+    budget_bytes: Option<usize>,
+}
+
+impl Stranger {
+    /// Whether so many bytes may be sent to it.
+    fn may_hear(&mut self, bytes: usize) -> bool {
+        let Some(budget) = &mut self.budget_bytes else {
+            return true;
+        };
+        let left = budget.checked_sub(bytes);
+        *budget = left.unwrap_or(*budget);
+        left.is_some()
+    }
 }
 
 /// See the module.
@@ -188,8 +206,12 @@ impl Participant {
     /// Says something to a stranger, or to one who was one, once. False if it is
     /// neither, or there is no room: it is lost then, as on the network.
     pub fn send_stateless(&mut self, to: GuidPrefix, payload: Bytes) -> bool {
-        let secured = self.secured.as_mut();
-        secured.is_some_and(|secured| secured.stateless.send(to, payload))
+        let Some(secured) = &mut self.secured else {
+            return false;
+        };
+        let stranger = secured.strangers.get_mut(&to);
+        let may_hear = stranger.is_none_or(|stranger| stranger.may_hear(payload.len()));
+        may_hear && secured.stateless.send(to, payload)
     }
 
     /// Says something about keys to one who is in; it arrives once, in order, as
@@ -265,6 +287,7 @@ impl Participant {
     /// whoever it is from hears us.
     pub fn note_addressed(&mut self, now: Instant, from: Locator, prefix: GuidPrefix) {
         self.promote(now, Some(from), prefix);
+        self.note_heard(Some(from), prefix);
     }
 
     /// Ends what there is with one who is in, since it may be here no longer.
@@ -290,8 +313,45 @@ impl Participant {
         false
     }
 
-    /// A newcomer has answered. True if it has to prove first who it is.
-    pub(super) fn keep_out(&mut self, data: &Arc<ParticipantData>, proof: Proof) -> bool {
+    /// A newcomer has announced itself. One that announces an identity may wait
+    /// for our word before it says any (Fast DDS does): it gets that as soon as
+    /// three times the bytes it sent are enough.
+    pub(super) fn approach(&mut self, prefix: GuidPrefix) {
+        let Some(candidate) = self.candidates.find(prefix) else {
+            return;
+        };
+        let budget = candidate.budget_bytes(&self.config.limits);
+        let announced = &candidate.data.metatraffic_unicast;
+        let proof = proof(candidate.from, announced, &self.config.reach);
+        let is_due = budget >= HANDSHAKE_BYTES && has_identity(&candidate.data);
+        if self.secured.is_none() || proof == Proof::None || !is_due {
+            return;
+        }
+        if let Some(candidate) = self.candidates.take(prefix) {
+            self.keep_out(&candidate.data, proof, Some(budget));
+        }
+    }
+
+    /// A message addressed to us came from a stranger: it hears us.
+    pub(super) fn note_heard(&mut self, from: Option<Locator>, prefix: GuidPrefix) {
+        let secured = self.secured.as_mut();
+        let stranger = secured.and_then(|secured| secured.strangers.get_mut(&prefix));
+        if let Some(stranger) = stranger.filter(|stranger| stranger.budget_bytes.is_some()) {
+            let announced = &stranger.data.metatraffic_unicast;
+            if proof(from, announced, &self.config.reach) != Proof::None {
+                stranger.budget_bytes = None;
+            }
+        }
+    }
+
+    /// A newcomer has answered, or is to hear no more than `budget_bytes` until it
+    /// does. True if it has to prove first who it is.
+    pub(super) fn keep_out(
+        &mut self,
+        data: &Arc<ParticipantData>,
+        proof: Proof,
+        budget_bytes: Option<usize>,
+    ) -> bool {
         let Some(secured) = &mut self.secured else {
             return false;
         };
@@ -306,7 +366,11 @@ impl Participant {
         secured.stateless.meet(data.prefix, route);
         let data = data.clone();
         let event = ParticipantEvent::Stranger(data.clone());
-        let stranger = Stranger { data, proof };
+        let stranger = Stranger {
+            data,
+            proof,
+            budget_bytes,
+        };
         secured.strangers.insert(stranger.data.prefix, stranger);
         self.events.push_back(event);
         true
@@ -320,11 +384,18 @@ impl Participant {
         source: &Source,
         message: &Submessage,
     ) -> bool {
+        let limits = &self.config.limits;
         let Some(secured) = &mut self.secured else {
             return false;
         };
         if secured.stateless.handle(source, message) {
             while let Some((from, payload)) = secured.stateless.poll_message() {
+                if let Some(stranger) = secured.strangers.get_mut(&from)
+                    && let Some(budget) = &mut stranger.budget_bytes
+                {
+                    let more = payload.len().saturating_mul(limits.amplification);
+                    *budget = budget.saturating_add(more);
+                }
                 let event = ParticipantEvent::StatelessMessage { from, payload };
                 self.events.push_back(event);
             }
