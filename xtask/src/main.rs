@@ -41,6 +41,7 @@ fn main() -> Result<()> {
         bench::host::INSIDE_TASK => bench::host::run_inside(&rest)?,
         bench::robot::INSIDE_TASK => bench::robot::run_inside(&rest)?,
         bench::composition::INSIDE_TASK => bench::composition::run_inside(&rest)?,
+        bench::security::INSIDE_TASK => bench::security::run_inside(&rest)?,
         bench::loss::INSIDE_TASK => bench::loss::run_inside(&rest)?,
         pteros_testbed::relay::TASK => pteros_testbed::relay::run(&rest)?,
         "flood" => exit_as(flood::run(&rest)?),
@@ -51,7 +52,7 @@ fn main() -> Result<()> {
         "loom" => exit_as(loom::run(&rest)?),
         namespace::INSIDE_TASK => exit_as(namespace::run_inside(&rest)?),
         _ => bail!(
-            "usage: cargo xtask test [--no-peers] | tidy | generate [--check] | bench host|wire|loss|composition|robot|executor [--quick] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | peers [--check] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
+            "usage: cargo xtask test [--no-peers] | tidy | generate [--check] | bench host|wire|loss|composition|robot|executor|security [--quick] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | peers [--check] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
         ),
     }
     Ok(())

@@ -106,6 +106,14 @@ pub fn prepare_for_bench() -> Result<PathBuf> {
     Ok(work.0.programs)
 }
 
+/// The programs that can be secured.
+pub fn prepare_for_security() -> Result<PathBuf> {
+    let work = Interop(workplace()?);
+    work.build_cyclone()?;
+    work.build_fastdds()?;
+    Ok(work.0.programs)
+}
+
 /// Where cargo builds.
 pub fn target_folder() -> Result<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -34,7 +34,7 @@ use crate::neighbours::Neighbours;
 use crate::reader::ReaderEndpoint;
 use crate::ready::ReadyQueue;
 use crate::room::Patience;
-use crate::security::{Credentials, Security, SecurityOptions};
+use crate::security::{self, Credentials, Security, SecurityOptions};
 use crate::shared_memory::SharedMemoryOptions;
 use crate::trace::{self, TraceOptions, Tracer};
 use crate::type_objects::Announced;
@@ -228,10 +228,12 @@ impl Core {
             buffer_bytes: options.buffer_bytes,
             prefix,
             shared_memory: SharedMemoryOptions {
-                // Boards and rings tell in the open who is there and what it says.
-                on: options.shared_memory.on && !options.isolated && credentials.is_none(),
+                on: options.shared_memory.on
+                    && !options.isolated
+                    && shield.as_ref().is_none_or(|shield| shield.permits_memory()),
                 ..options.shared_memory
             },
+            warrant: shield.as_ref().map(security::warrant),
         };
         let tracer = match &options.trace {
             Some(trace) => Tracer::open(&env, prefix, trace)?,
@@ -275,7 +277,6 @@ impl Core {
             // Those who are authenticated hear of it.
             config.user_data = Vec::new();
             config.entity_name = None;
-            config.properties = Vec::new();
         }
         let now = env.now();
         let participant = Participant::new(now, config);

@@ -11,7 +11,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Weak};
 
 use pteros_rtps::id::GuidPrefix;
-use pteros_shm::Board;
+use pteros_shm::{Board, Warrant};
 
 pub use pteros_rtps::locator::{Locator, OwnAddress};
 pub use pteros_rtps::time::{Duration, Instant, Timestamp};
@@ -96,6 +96,9 @@ pub struct SocketPlan {
     pub prefix: GuidPrefix,
     /// Whether and how to link with processes of this host.
     pub shared_memory: SharedMemoryOptions,
+    /// Of a secured context: whom it vouches for alone may be linked with, and
+    /// no board tells others of the host what goes on.
+    pub warrant: Option<Arc<dyn Warrant>>,
 }
 
 /// What opening gave.

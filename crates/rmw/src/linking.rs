@@ -117,7 +117,8 @@ impl Core {
             data.and_then(|data| property(data).map(str::to_owned))
         };
         let announced = announced.as_deref().filter(|_| vendor == VendorId::PTEROS);
-        let standing = match links.realm().apart_from(announced) {
+        let reason = self.no_memory_for(peer);
+        let standing = match reason.or_else(|| links.realm().apart_from(announced)) {
             Some(reason) => Standing::Apart(reason),
             None if asks => self.ask(links, now, peer),
             None => Standing::Unasked,

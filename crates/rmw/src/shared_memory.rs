@@ -14,6 +14,7 @@ use pteros_shm::{
     SEGMENT_BYTES_MAX, ShmCounts, ShmError,
 };
 
+use crate::env::SocketPlan;
 use crate::links::{Chunk, Links, Realm};
 
 /// Shared memory between the processes of this host.
@@ -86,11 +87,8 @@ impl SharedMemory {
     ///
     /// # Errors
     /// Why there is no shared memory, in words; everything works without.
-    pub(crate) fn open(
-        prefix: GuidPrefix,
-        options: &SharedMemoryOptions,
-        seed: u64,
-    ) -> Result<Arc<Self>, String> {
+    pub(crate) fn open(plan: &SocketPlan, seed: u64) -> Result<Arc<Self>, String> {
+        let options = &plan.shared_memory;
         if !options.on {
             return Err("switched off here".into());
         }
@@ -100,7 +98,8 @@ impl SharedMemory {
         hub_options.largest_bytes = options.largest_bytes;
         hub_options.ring_bytes = options.ring_bytes;
         hub_options.seed = seed;
-        let hub = Hub::open(prefix.0, hub_options).map_err(|e| e.to_string())?;
+        hub_options.warrant.clone_from(&plan.warrant);
+        let hub = Hub::open(plan.prefix.0, hub_options).map_err(|e| e.to_string())?;
         Ok(Arc::new(Self {
             hub,
             realm,

@@ -69,7 +69,7 @@ impl SystemEnv {
         transport: &mut UdpTransport,
     ) -> Result<Arc<dyn Links>, String> {
         let seed = fastrand::Rng::new().u64(..);
-        let links = SharedMemory::open(plan.prefix, &plan.shared_memory, seed)?;
+        let links = SharedMemory::open(plan, seed)?;
         transport.watch(&links).map_err(|e| e.to_string())?;
         Ok(links)
     }
@@ -143,7 +143,7 @@ impl Env for SystemEnv {
         let unicast_locators = announced(plan, &own, port);
         let mut transport = UdpTransport::new(unicast, multicast)?;
         let links = self.open_links(plan, &mut transport);
-        if plan.shared_memory.on {
+        if plan.shared_memory.on && plan.warrant.is_none() {
             match transport.open_board(plan) {
                 Ok(()) => {}
                 Err(error) => advice.push(format!(

@@ -586,6 +586,29 @@ fn who_is_forgotten_is_a_stranger_again() {
 }
 
 #[test]
+fn memory_is_shared_with_those_alone_of_whom_it_was_said() {
+    let world = World::new("SIGN", "ENCRYPT", "ENCRYPT", "ENCRYPT");
+    assert!(!world.alice.share_memory(BOB));
+    let world = world.met();
+    let (alice, bob) = (&world.alice, &world.bob);
+    assert_eq!(alice.memory_code(BOB, b"x"), None);
+    assert!(alice.share_memory(BOB) && bob.share_memory(ALICE));
+    assert!(alice.shares_memory(BOB) && alice.permits_memory());
+    let code = alice.memory_code(BOB, b"x");
+    assert!(code.is_some() && code == bob.memory_code(ALICE, b"x"));
+    assert_ne!(code, bob.memory_code(ALICE, b"y"));
+    assert_eq!(alice.memory_code(MALLORY, b"x"), None);
+    alice.forget(BOB);
+    assert_eq!(alice.memory_code(BOB, b"x"), None);
+    let kind = "SIGN_WITH_ORIGIN_AUTHENTICATION";
+    for (rtps, metadata) in [(kind, "NONE"), ("NONE", kind)] {
+        let strict = World::new(rtps, "NONE", metadata, "NONE").met();
+        assert!(!strict.alice.permits_memory());
+        assert!(!strict.alice.share_memory(BOB));
+    }
+}
+
+#[test]
 fn random_and_bent_datagrams_never_panic_and_never_pass() {
     let mut state = 5_u64;
     let mut next = move || {

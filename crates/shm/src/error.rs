@@ -37,6 +37,9 @@ pub enum Reason {
     Unfit(&'static str),
     /// It wrote what no correct peer writes.
     Nonsense(&'static str),
+    /// It does not share a secret with us, so it may be anybody; or it lives in
+    /// another PID namespace. See [`Warrant`](crate::Warrant).
+    Unproven,
     /// The system refused a call.
     System(&'static str),
     /// The other side refused for a reason that this version does not know.
@@ -66,6 +69,7 @@ impl fmt::Display for Reason {
             Self::TimedOut => f.write_str("no answer in time"),
             Self::Unfit(what) => write!(f, "handed over what {what}"),
             Self::Nonsense(what) => write!(f, "broken peer: {what}"),
+            Self::Unproven => f.write_str("not proven to be who it says"),
             Self::System(what) => write!(f, "the system refused to {what}"),
             Self::Refused { code } => write!(f, "refused there, reason {code}"),
             Self::Disconnected => f.write_str("closed here"),
@@ -85,6 +89,7 @@ impl Reason {
             Self::TooManyLinks => (4, 0),
             Self::MemoryHeld => (5, 0),
             Self::Unfit(_) => (6, 0),
+            Self::Unproven => (8, 0),
             _ => (7, 0),
         }
     }
@@ -101,6 +106,7 @@ impl Reason {
             4 => Self::TooManyLinks,
             5 => Self::MemoryHeld,
             6 => Self::Unfit("it could not use"),
+            8 => Self::Unproven,
             code => Self::Refused { code },
         }
     }

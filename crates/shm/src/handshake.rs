@@ -8,7 +8,8 @@
 //! proof(B's nonce)  ──►  up
 //! up
 //! ```
-//! A step never waits. Whoever dies, stays silent or sends anything else costs
+//! Where a hub has a [`Warrant`](crate::Warrant) both show codes of the nonces
+//! instead, which only they can make. A step never waits. Whoever dies, stays silent or sends anything else costs
 //! one entry of a short list until its time is over.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -28,6 +29,7 @@ use crate::link::Ends;
 use crate::memory::{OwnMemory, PeerMemory};
 use crate::packet::{self, Incoming, Nonce, Packet};
 use crate::sync::{Ordering, load_theirs};
+use crate::warrant::{Shown, Statement, Warrant, own_process, peer_process};
 
 /// Connections that the kernel keeps until we accept them.
 const BACKLOG: i32 = 64;
@@ -83,6 +85,50 @@ pub(crate) struct Ours<'a> {
     pub(crate) name: Name,
     pub(crate) context: &'a Context,
     pub(crate) ring_bytes: usize,
+    pub(crate) warrant: Option<&'a dyn Warrant>,
+}
+
+impl Ours<'_> {
+    /// What we show `peer`, who has this nonce.
+    fn shows(&self, shown: Shown, peer: &Name, nonce: Nonce) -> Result<Nonce, Reason> {
+        let statement = Statement {
+            shown,
+            nonce,
+            sender: self.name,
+            receiver: *peer,
+            process: own_process(),
+        };
+        statement.code(self.warrant.map(|warrant| (warrant, peer)))
+    }
+
+    /// Whether `peer`, at the other end of the socket, has shown what belongs to
+    /// our nonce.
+    fn check(
+        &self,
+        shown: Shown,
+        (peer, socket): (&Name, BorrowedFd<'_>),
+        nonce: Nonce,
+        code: Nonce,
+    ) -> Result<(), Reason> {
+        let process = match self.warrant {
+            Some(_) => peer_process(socket)?,
+            None => 0,
+        };
+        let statement = Statement {
+            shown,
+            nonce,
+            sender: *peer,
+            receiver: self.name,
+            process,
+        };
+        if statement.code(self.warrant.map(|warrant| (warrant, peer)))? == code {
+            return Ok(());
+        }
+        Err(match self.warrant {
+            Some(_) => Reason::Unproven,
+            None => Reason::Nonsense("it has not read our memory"),
+        })
+    }
 }
 
 /// A handshake under way.
@@ -232,14 +278,14 @@ impl Pending {
     }
 
     /// Goes on with what came. Never waits.
-    pub(crate) fn step(&mut self) -> Step {
+    pub(crate) fn step(&mut self, ours: &Ours<'_>) -> Step {
         let (packet, descriptors) = match packet::receive(self.socket.as_fd()) {
             Incoming::Nothing => return Step::Wait,
             Incoming::End => return Step::Failed(Reason::Ended),
             Incoming::Nonsense => return Step::Failed(Reason::Nonsense("not a packet")),
             Incoming::Packet(packet, descriptors) => (packet, descriptors),
         };
-        match self.handle(packet, descriptors) {
+        match self.handle(ours, packet, descriptors) {
             Ok(step) => step,
             Err(reason) => {
                 packet::refuse(self.socket.as_fd(), reason);
@@ -248,7 +294,12 @@ impl Pending {
         }
     }
 
-    fn handle(&mut self, packet: Packet, descriptors: Vec<OwnedFd>) -> Result<Step, Reason> {
+    fn handle(
+        &mut self,
+        ours: &Ours<'_>,
+        packet: Packet,
+        descriptors: Vec<OwnedFd>,
+    ) -> Result<Step, Reason> {
         match packet {
             Packet::Foreign(theirs) => return Err(Reason::OtherVersion { theirs }),
             Packet::Refuse { code, value } => {
@@ -281,21 +332,21 @@ impl Pending {
                 if Some(name) != self.peer {
                     return Err(Reason::Nonsense("another name than the one called"));
                 }
-                if echo != self.nonce {
-                    return Err(Reason::Nonsense("it has not read our memory"));
-                }
+                let peer = (&name, self.socket.as_fd());
+                ours.check(Shown::Echo, peer, self.nonce, echo)?;
                 let theirs = Theirs::take(ring_bytes, descriptors)?;
                 crate::fault!("answer-read");
-                let proof = Packet::Proof(theirs.nonce());
+                let proof = ours.shows(Shown::Proof, &name, theirs.nonce())?;
+                let proof = Packet::Proof(proof);
                 packet::send(self.socket.as_fd(), &proof, &[])
                     .map_err(|_| Reason::System("send a proof"))?;
                 crate::fault!("proof-sent");
                 Ok(Step::Up(name, Box::new(theirs)))
             }
-            (Stage::Answered(theirs), Packet::Proof(nonce)) => {
-                let Some(name) = self.peer.filter(|_| nonce == self.nonce) else {
-                    return Err(Reason::Nonsense("it has not read our memory"));
-                };
+            (Stage::Answered(theirs), Packet::Proof(code)) => {
+                let name = self.peer.ok_or(Reason::Nonsense("nobody asked"))?;
+                let peer = (&name, self.socket.as_fd());
+                ours.check(Shown::Proof, peer, self.nonce, code)?;
                 Ok(Step::Up(name, theirs))
             }
             _ => Err(Reason::Nonsense("a packet out of place")),
@@ -304,11 +355,11 @@ impl Pending {
 
     /// Answers whoever asked: shows our memory and that we read theirs.
     pub(crate) fn answer(&mut self, ours: &Ours<'_>) -> Result<(), Reason> {
-        let Stage::Answered(theirs) = &self.stage else {
+        let (Stage::Answered(theirs), Some(peer)) = (&self.stage, self.peer) else {
             return Err(Reason::Nonsense("nobody asked"));
         };
-        let nonce = theirs.nonce();
-        self.hello(ours, nonce)?;
+        let echo = ours.shows(Shown::Echo, &peer, theirs.nonce())?;
+        self.hello(ours, echo)?;
         crate::fault!("hello-answered");
         Ok(())
     }

@@ -24,6 +24,7 @@ use crate::memory::named;
 use crate::pool::{Exhausted, Pool};
 use crate::sync::{Ordering, fence};
 use crate::turn::LISTENER;
+use crate::warrant::Warrant;
 
 /// Bits of a link's number that say its slot; the rest says which link of
 /// that slot it is.
@@ -51,6 +52,9 @@ pub struct HubOptions {
     /// Where the nonces of handshakes come from. Two hubs that meet should
     /// have different ones.
     pub seed: u64,
+    /// What both ends of a link must have in common; `None`: that they are of
+    /// the same user is enough.
+    pub warrant: Option<Arc<dyn Warrant>>,
 }
 
 impl Default for HubOptions {
@@ -63,6 +67,7 @@ impl Default for HubOptions {
             pending_max: 256,
             handshake_ns: 1_000_000_000,
             seed: 0,
+            warrant: None,
         }
     }
 }

@@ -100,6 +100,8 @@ mod ring;
 mod sync;
 #[cfg(not(loom))]
 mod turn;
+#[cfg(not(loom))]
+mod warrant;
 
 #[cfg(not(loom))]
 pub use board::{Board, BoardEvent, BoardFull, BoardOptions, Totals};
@@ -118,3 +120,5 @@ pub use layout::{
 };
 #[cfg(not(loom))]
 pub use pool::Exhausted;
+#[cfg(not(loom))]
+pub use warrant::Warrant;

@@ -51,6 +51,7 @@ impl Hub {
             name: self.name,
             context: &self.context,
             ring_bytes: self.options.ring_bytes,
+            warrant: self.options.warrant.as_deref(),
         }
     }
 
@@ -173,7 +174,7 @@ impl Hub {
             // Not connected: the event says only that.
             return;
         }
-        match pending.step() {
+        match pending.step(&self.ours()) {
             Step::Wait => {}
             Step::Asked(peer) => {
                 if let Err(reason) = self.answer(control, token, peer) {

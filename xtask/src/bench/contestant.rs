@@ -32,6 +32,14 @@ impl fmt::Display for Pinning {
     }
 }
 
+/// What secures a process of ours.
+const SECURITY: [&str; 4] = [
+    "ROS_SECURITY_ENABLE",
+    "ROS_SECURITY_STRATEGY",
+    "ROS_SECURITY_KEYSTORE",
+    "ROS_SECURITY_ENCLAVE_OVERRIDE",
+];
+
 /// One program in one configuration. All of them know `ping` and `pong` with
 /// the options and lines of interop/README.md.
 pub struct Contestant {
@@ -41,6 +49,10 @@ pub struct Contestant {
     settings: Option<&'static str>,
     /// What it is started with to rest and be looked at.
     pub idle: Option<&'static [&'static str]>,
+    /// The folder of a keystore's enclave `/`, where it is secured.
+    pub enclave: Option<PathBuf>,
+    /// Whether ours may use shared memory. Elsewhere what is measured is the wire.
+    pub shared_memory: bool,
 }
 
 /// All of them; ours is in `ours`, the others' programs are in `peers`.
@@ -50,13 +62,14 @@ pub fn all(peers: &Path, ours: &Path) -> Vec<Contestant> {
         program: peers.join("cyclone-peer"),
         settings,
         idle: None,
+        enclave: None,
+        shared_memory: false,
     };
     vec![
         Contestant {
             name: NAMES[0],
             program: peers.join("udp-ping"),
-            settings: None,
-            idle: None,
+            ..cyclone("", None)
         },
         Contestant {
             // A participant with one reader: ours has one for the graph, too.
@@ -67,9 +80,34 @@ pub fn all(peers: &Path, ours: &Path) -> Vec<Contestant> {
         Contestant {
             name: NAMES[3],
             program: ours.join("ping-pong"),
-            settings: None,
             idle: Some(&["idle"]),
+            ..cyclone("", None)
         },
+    ]
+}
+
+/// Each stack plain and with this enclave of a keystore, ours by UDP and by
+/// shared memory.
+pub fn secured_and_plain(peers: &Path, ours: &Path, enclave: &Path) -> Vec<Contestant> {
+    let one = |name, program: PathBuf, secured: bool, shared_memory| Contestant {
+        name,
+        program,
+        settings: None,
+        idle: None,
+        enclave: secured.then(|| enclave.to_owned()),
+        shared_memory,
+    };
+    let (own, cyclone) = (ours.join("ping-pong"), peers.join("cyclone-peer"));
+    let fast = peers.join("fastdds-peer");
+    vec![
+        one("pteros", own.clone(), false, false),
+        one("pteros-secured", own.clone(), true, false),
+        one("memory", own.clone(), false, true),
+        one("memory-secured", own, true, true),
+        one("cyclone", cyclone.clone(), false, false),
+        one("cyclone-secured", cyclone, true, false),
+        one("fastdds", fast.clone(), false, false),
+        one("fastdds-secured", fast, true, false),
     ]
 }
 
@@ -83,9 +121,17 @@ impl Contestant {
             line.extend(["taskset".into(), "-c".into(), cpu.to_string()]);
         }
         let mut command = Command::new(&line[0]);
-        // What is measured here is the wire.
-        command.env("PTEROS_SHARED_MEMORY", "off");
+        let shared_memory = if self.shared_memory { "on" } else { "off" };
+        command.env("PTEROS_SHARED_MEMORY", shared_memory);
         command.args(&line[1..]).arg(&self.program);
+        for variable in SECURITY {
+            command.env_remove(variable);
+        }
+        if let Some(keystore) = self.enclave.as_ref().and_then(|folder| folder.parent()) {
+            command.env("ROS_SECURITY_KEYSTORE", keystore);
+            command.env("ROS_SECURITY_ENABLE", "true");
+            command.env("ROS_SECURITY_STRATEGY", "Enforce");
+        }
         match self.settings {
             Some(settings) => command.env("CYCLONEDDS_URI", settings),
             None => command.env_remove("CYCLONEDDS_URI"),
@@ -94,6 +140,19 @@ impl Contestant {
             command.env_remove(variable);
         }
         command
+    }
+
+    /// How a peer of another stack is told of its enclave; ours reads the
+    /// environment, as ROS 2's nodes do.
+    fn secured(&self) -> Vec<&std::ffi::OsStr> {
+        let enclave = self.enclave.as_ref().filter(|_| !self.is_ours());
+        enclave.map_or_else(Vec::new, |folder| {
+            vec!["--security".as_ref(), folder.as_os_str()]
+        })
+    }
+
+    fn is_ours(&self) -> bool {
+        self.program.ends_with("ping-pong")
     }
 
     /// Starts one process and waits until it says `ready`.
@@ -106,6 +165,7 @@ impl Contestant {
         let mut child = self
             .command(cpu)
             .args(arguments)
+            .args(self.secured())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -132,6 +192,7 @@ impl Contestant {
             .command(cpu)
             .arg("ping")
             .args(arguments)
+            .args(self.secured())
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
             .output()

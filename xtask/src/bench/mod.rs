@@ -15,6 +15,7 @@ pub mod loss;
 mod report;
 pub mod robot;
 mod round_trip;
+pub mod security;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -58,9 +59,10 @@ pub fn run(arguments: &[String]) -> Result<ExitStatus> {
         [task, flags @ ..] if task == "composition" => return composition::run(flags),
         [task, flags @ ..] if task == "robot" => return robot::run(flags),
         [task, flags @ ..] if task == "executor" => return executor::run(flags),
-        _ => {
-            bail!("usage: cargo xtask bench host|wire|loss|composition|robot|executor [OPTION...]")
-        }
+        [task, flags @ ..] if task == "security" => return security::run(flags),
+        _ => bail!(
+            "usage: cargo xtask bench host|wire|loss|composition|robot|executor|security [OPTION...]"
+        ),
     };
     Plan::parse(flags)?;
     let folder = peers::prepare_for_bench()?;

@@ -3,11 +3,14 @@
 
 use std::cell::RefCell;
 use std::io::IoSlice;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use pteros_rtps::id::GuidPrefix;
 use pteros_rtps::outbox::Datagram;
 use pteros_rtps::writer::FragmentSize;
 use pteros_security::shield::{Sealed, Shield, Workspace};
+use pteros_shm::{Name, Warrant};
 
 use crate::core::Core;
 use crate::room::Patience;
@@ -51,7 +54,29 @@ impl Opening {
     }
 }
 
+/// Lets those alone be linked with that the shield shares memory with.
+#[derive(Debug)]
+struct Vouching(Arc<Shield>);
+
+impl Warrant for Vouching {
+    fn code(&self, peer: &Name, statement: &[u8]) -> Option<[u8; 16]> {
+        self.0.memory_code(GuidPrefix(*peer), statement)
+    }
+}
+
+/// What a context with this shield asks of those it links with.
+pub(crate) fn warrant(shield: &Arc<Shield>) -> Arc<dyn Warrant> {
+    Arc::new(Vouching(shield.clone()))
+}
+
 impl Core {
+    /// Why a secured context has no link to this peer, if it may have none.
+    pub(crate) fn no_memory_for(&self, peer: GuidPrefix) -> Option<String> {
+        let shield = self.shield.as_ref()?;
+        let why = "it runs with another enclave, whose permissions may be others";
+        (!shield.shares_memory(peer)).then(|| why.to_owned())
+    }
+
     /// How large samples are cut: as the options say; protected, a fragment still
     /// fits the frame or the datagram that is had in mind.
     pub(crate) fn fragment_size(&self) -> FragmentSize {

@@ -14,7 +14,7 @@ mod permits;
 mod recheck;
 mod talk;
 
-pub(crate) use covering::Opening;
+pub(crate) use covering::{Opening, warrant};
 pub(crate) use opening::Credentials;
 
 use std::collections::BTreeMap;

@@ -124,6 +124,9 @@ impl Core {
                         Ok((known, data)) => {
                             tracing::info!("participant {prefix} is {}", known.subject);
                             state.told.remove(&prefix);
+                            if state.is_ours(&known) {
+                                security.shield.share_memory(prefix);
+                            }
                             state.peers.insert(prefix, known);
                             self.give_first_keys(now, security, &data);
                         }
@@ -207,6 +210,13 @@ impl Core {
 }
 
 impl State {
+    /// Whether somebody has the identity that we have: it runs with our enclave,
+    /// or a copy of it.
+    fn is_ours(&self, peer: &Authenticated) -> bool {
+        let own = self.handshakes.own().enclave.identity.chain.first();
+        own.is_some_and(|own| own.subject().to_string() == peer.subject)
+    }
+
     /// Begins a handshake; false if it makes no sense now.
     fn begin(&mut self, now: Instant, peer: &ParticipantData) -> bool {
         let prefix = peer.prefix;

@@ -227,6 +227,18 @@ impl KeyMaterial {
         Some(self.derive(self.receiver_key.get(), b"SessionReceiverKey", session))
     }
 
+    /// A code of something else than messages that only those can make who have
+    /// these keys; `label` keeps it apart from whatever else is derived.
+    pub(crate) fn code(&self, label: &[u8], statement: &[u8]) -> [u8; 16] {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, self.sender_key.get());
+        let mut context = hmac::Context::with_key(&key);
+        context.update(label);
+        context.update(self.salt.get());
+        context.update(statement);
+        let code = context.sign();
+        code.as_ref().first_chunk().copied().unwrap_or_default()
+    }
+
     fn derive(&self, master: &[u8], label: &[u8], session: SessionId) -> SessionKey {
         let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, master));
         context.update(label);

@@ -3,7 +3,7 @@
 use std::collections::btree_map::Entry;
 
 use parking_lot::Mutex;
-use pteros_rtps::id::{EntityId, Guid, GuidPrefix};
+use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 
 use super::Shield;
 use super::peers::{Incoming, Peer};
@@ -82,7 +82,8 @@ impl Shield {
     }
 
     /// The keys of our endpoint for a peer's: none if nothing of it is
-    /// protected, else those of its submessages and payloads, in this order.
+    /// protected, else those of its submessages and payloads, in this order. A
+    /// reader's for a writer of Fast DDS are never none where payloads are protected.
     ///
     /// # Errors
     /// Without randomness there are no keys.
@@ -93,9 +94,10 @@ impl Shield {
     ) -> Result<Vec<KeyMaterial>, RandomnessFailed> {
         let mut state = self.state.write();
         let peer = state.peers.get(&remote.prefix);
-        if peer.is_none_or(|peer| peer.kx.is_none()) {
+        let Some(peer) = peer.filter(|peer| peer.kx.is_some()) else {
             return Ok(Vec::new());
-        }
+        };
+        let waits_for_any = peer.vendor == VendorId::FAST_DDS;
         let Some(endpoint) = state.own.get_mut(&own) else {
             return Ok(Vec::new());
         };
@@ -117,6 +119,7 @@ impl Shield {
         if let Some(sealer) = &endpoint.payload {
             keys.push(sealer.lock().material().clone());
         }
+        keys.extend(endpoint.idle.iter().filter(|_| waits_for_any).cloned());
         Ok(keys)
     }
 

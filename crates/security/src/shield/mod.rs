@@ -55,6 +55,8 @@ pub struct Shield {
     /// Of whole messages.
     message: Protection,
     discovery_is_open: bool,
+    /// Who has messages as they are in memory cannot prove whose they are.
+    permits_memory: bool,
     participant: Mutex<Sealer>,
     state: RwLock<State>,
     refusals: Refusals,
@@ -87,6 +89,7 @@ impl Shield {
             own,
             message: rule.rtps,
             discovery_is_open: !rule.discovery.is_on(),
+            permits_memory: !proves_origin(rule),
             participant: Mutex::new(participant),
             state: RwLock::new(state),
             refusals: Refusals::default(),
@@ -144,6 +147,7 @@ impl Shield {
         let peer = Peer {
             kx,
             vendor,
+            shares_memory: false,
             own_keys,
             participant: None,
             endpoints: BTreeMap::new(),
@@ -151,6 +155,45 @@ impl Shield {
         };
         self.state.write().peers.insert(remote, peer);
         Ok(())
+    }
+
+    /// Whether the governance lets messages go through shared memory at all: not
+    /// where it asks for proof of their origin.
+    pub fn permits_memory(&self) -> bool {
+        self.permits_memory
+    }
+
+    /// Memory may be shared with this participant, where messages lie as they
+    /// are: it has authenticated as the identity that we have ourselves, so it
+    /// has our permissions, too. False, and nothing is done, if it has not
+    /// authenticated or the governance is against it.
+    pub fn share_memory(&self, remote: GuidPrefix) -> bool {
+        let mut state = self.state.write();
+        let peer = state.peers.get_mut(&remote);
+        match peer.filter(|peer| peer.kx.is_some() && self.permits_memory) {
+            None => false,
+            Some(peer) => {
+                peer.shares_memory = true;
+                true
+            }
+        }
+    }
+
+    /// Whether [`Self::share_memory`] was said of it.
+    pub fn shares_memory(&self, remote: GuidPrefix) -> bool {
+        let state = self.state.read();
+        let peer = state.peers.get(&remote);
+        peer.is_some_and(|peer| peer.shares_memory)
+    }
+
+    /// A code that proves a statement to the one participant that memory is shared
+    /// with, made with what the handshake agreed on; nothing for others.
+    pub fn memory_code(&self, remote: GuidPrefix, statement: &[u8]) -> Option<[u8; 16]> {
+        let state = self.state.read();
+        let peer = state.peers.get(&remote)?;
+        let exchange = peer.kx.as_ref().filter(|_| peer.shares_memory)?;
+        let sealer = exchange.sealer.lock();
+        Some(sealer.material().code(MEMORY_LABEL, statement))
     }
 
     /// A participant is gone, or may no longer be talked to: nothing but what
@@ -252,6 +295,14 @@ impl Shield {
         self.refusals.count(refusal)
     }
 }
+
+fn proves_origin(rule: &DomainRule) -> bool {
+    let mut kinds = rule.topics.iter().map(|topic| topic.metadata);
+    rule.rtps.authenticates_origin() || kinds.any(Protection::authenticates_origin)
+}
+
+/// Keeps codes for shared memory apart from session keys.
+const MEMORY_LABEL: &[u8] = b"pteros shared memory";
 
 impl State {
     fn pair(&mut self, own: EntityId, remote: Guid) -> bool {

@@ -15,6 +15,9 @@ pub(super) struct OwnEndpoint {
     pub protection: EndpointProtection,
     pub submessage: Option<Mutex<Sealer>>,
     pub payload: Option<Mutex<Sealer>>,
+    /// A key that nothing is protected with: Fast DDS's writers of protected
+    /// payloads wait for one of every reader.
+    pub idle: Option<KeyMaterial>,
     /// Keys with which single receivers tell that it was us, where they ask for
     /// that.
     pub receivers: BTreeMap<Guid, KeyMaterial>,
@@ -32,8 +35,13 @@ impl OwnEndpoint {
         let sends = protection.of_sender(entity);
         let (submessage, payload) = (sends.submessage, sends.payload);
         let encrypts_payload = payload == PayloadProtection::Encrypt;
+        let is_waited_for = entity.is_reader()
+            && !submessage.is_on()
+            && protection.payload != PayloadProtection::None;
+        let idle = is_waited_for.then(|| KeyMaterial::generate(transformation(true), false));
         Ok(Self {
             protection,
+            idle: idle.transpose()?,
             submessage: sealer(submessage.is_on(), submessage.encrypts())?,
             payload: sealer(payload != PayloadProtection::None, encrypts_payload)?,
             receivers: BTreeMap::new(),

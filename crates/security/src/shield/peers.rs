@@ -18,6 +18,8 @@ pub(super) struct Peer {
     pub kx: Option<Exchange>,
     /// How it draws vectors.
     pub vendor: VendorId,
+    /// It has our own identity, so it may read what lies in our memory.
+    pub shares_memory: bool,
     /// Our participant's keys as it knows them.
     pub own_keys: KeyMaterial,
     /// Its participant's keys.

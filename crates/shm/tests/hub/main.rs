@@ -4,3 +4,4 @@
 mod link;
 mod pair;
 mod transfer;
+mod warrant;
