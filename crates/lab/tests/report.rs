@@ -207,7 +207,8 @@ fn a_kill_wherever_it_comes_costs_one_repeat_at_most() {
     for (_, bytes) in &all {
         ends.push(ends.last().copied().unwrap_or(0) + bytes.len());
     }
-    let is_tried = |at: &usize| at.is_multiple_of(13) || ends.iter().any(|end| end.abs_diff(*at) <= 1);
+    let is_tried =
+        |at: &usize| at.is_multiple_of(13) || ends.iter().any(|end| end.abs_diff(*at) <= 1);
     for at in (0..=total).filter(is_tried) {
         let store = Store::create(&killed.0, Extent::Quick).expect("a store");
         let folder = killed.0.join("m16.1");

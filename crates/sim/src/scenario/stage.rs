@@ -672,6 +672,7 @@ fn change_word(error: &QosChangeError) -> String {
         QosChangeError::Contradiction(error) => error.policy.to_lowercase(),
         QosChangeError::SetOpen => "set_open".into(),
         QosChangeError::ShutDown => "shut_down".into(),
+        QosChangeError::Denied(_) => "denied".into(),
     }
 }
 
@@ -683,6 +684,8 @@ fn endpoint_word(error: &EndpointError) -> String {
         EndpointError::ShutDown => "shut_down",
         EndpointError::TooMany { .. } => "too_many",
         EndpointError::NoSuchFlowController { .. } => "no_such_flow_controller",
+        EndpointError::Denied(_) => "denied",
+        EndpointError::Keys(_) => "no_keys",
     }
     .into()
 }
