@@ -47,6 +47,7 @@ const DOORS: &[&str] = &[
     "crates/msg/src/build.rs",
     "crates/net/src/clock.rs",
     "crates/net/src/poll.rs",
+    "crates/pteros/examples/",
     "crates/shm/examples/",
     "crates/store/src/thread.rs",
     "crates/testbed/",
