@@ -220,21 +220,7 @@ impl Core {
         let credentials = credentials.transpose()?;
         let prefix = credentials.as_ref().map_or(candidate, |own| own.prefix);
         let shield = credentials.as_ref().map(Credentials::shield).transpose()?;
-        let plan = SocketPlan {
-            domain_id: options.domain_id,
-            local_only: options.local_only,
-            multicast: options.multicast && !options.isolated,
-            interfaces: options.interfaces.clone(),
-            buffer_bytes: options.buffer_bytes,
-            prefix,
-            shared_memory: SharedMemoryOptions {
-                on: options.shared_memory.on
-                    && !options.isolated
-                    && shield.as_ref().is_none_or(|shield| shield.permits_memory()),
-                ..options.shared_memory
-            },
-            warrant: shield.as_ref().map(security::warrant),
-        };
+        let plan = socket_plan(&options, prefix, shield.as_ref());
         let tracer = match &options.trace {
             Some(trace) => Tracer::open(&env, prefix, trace)?,
             None => None,
@@ -572,6 +558,29 @@ fn guid_prefix(unique: [u8; 10]) -> GuidPrefix {
     bytes[..2].copy_from_slice(&VendorId::PTEROS.0);
     bytes[2..].copy_from_slice(&unique);
     GuidPrefix(bytes)
+}
+
+/// What the context asks of the machine's sockets and memory.
+fn socket_plan(
+    options: &CoreOptions,
+    prefix: GuidPrefix,
+    shield: Option<&Arc<Shield>>,
+) -> SocketPlan {
+    SocketPlan {
+        domain_id: options.domain_id,
+        local_only: options.local_only,
+        multicast: options.multicast && !options.isolated,
+        interfaces: options.interfaces.clone(),
+        buffer_bytes: options.buffer_bytes,
+        prefix,
+        shared_memory: SharedMemoryOptions {
+            on: options.shared_memory.on
+                && !options.isolated
+                && shield.is_none_or(|shield| shield.permits_memory()),
+            ..options.shared_memory
+        },
+        warrant: shield.map(security::warrant),
+    }
 }
 
 fn announce_to(options: &CoreOptions, group: Option<Locator>) -> Vec<Locator> {
