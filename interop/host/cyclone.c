@@ -8,6 +8,7 @@
 #include "chatter.h"
 
 #include "host.h"
+#include "../cyclone/secured.h"
 
 typedef std_msgs_msg_dds__UInt8MultiArray_ Bytes;
 typedef std_msgs_msg_dds__String_ Text;
@@ -96,11 +97,22 @@ static void add_endpoints(const char *out, const char *in)
   dds_delete_qos(qos);
 }
 
+static dds_entity_t make_participant(void)
+{
+  dds_qos_t *qos = dds_create_qos();
+  const char *enclave = getenv("HOST_SECURITY");
+  if (enclave)
+    secure(qos, enclave);
+  dds_entity_t made = check(dds_create_participant(DDS_DOMAIN_DEFAULT, qos, NULL), "create a participant");
+  dds_delete_qos(qos);
+  return made;
+}
+
 static void stack_open(const char *out, const char *in)
 {
   if (host.loan)
     fail(HOST_UNSUPPORTED, "unsupported: Debian's Cyclone DDS is built without shared memory");
-  participant = check(dds_create_participant(DDS_DOMAIN_DEFAULT, NULL, NULL), "create a participant");
+  participant = make_participant();
   message.data._length = message.data._maximum = (uint32_t)host.size;
   message.data._buffer = (uint8_t *)calloc(1, host.size);
   fill_payload(message.data._buffer, host.size, 1, false);
@@ -130,7 +142,7 @@ static void stack_matched(long *readers, long *writers)
 static void stack_add_node(const char *out, const char *in)
 {
   if (!participant)
-    participant = check(dds_create_participant(DDS_DOMAIN_DEFAULT, NULL, NULL), "create a participant");
+    participant = make_participant();
   add_endpoints(out, in);
 }
 

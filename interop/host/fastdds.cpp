@@ -4,7 +4,8 @@
 //
 // Default: a sequence of bytes over its shared-memory transport. With
 // HOST_DATA_SHARING=on: types of fixed size, whose history lies in shared memory
-// and is read in place; only those can be lent. With HOST_UDP=on: UDP alone.
+// and is read in place; only those can be lent. With HOST_UDP=on: UDP alone. With
+// HOST_SECURITY=FOLDER: secured with what lies in an enclave's folder.
 
 #include <fastdds/dds/domain/DomainParticipant.hpp>
 #include <fastdds/dds/domain/DomainParticipantFactory.hpp>
@@ -23,6 +24,7 @@
 #include "payloadPubSubTypes.h"
 
 #include "host.h"
+#include "../fastdds/secured.hpp"
 
 using namespace eprosima::fastdds::dds;
 using eprosima::fastrtps::types::ReturnCode_t;
@@ -134,6 +136,9 @@ static void make_participant()
     qos.transport().use_builtin_transports = false;
     qos.transport().user_transports.push_back(std::make_shared<eprosima::fastdds::rtps::UDPv4TransportDescriptor>());
   }
+  wish = getenv("HOST_SECURITY");
+  if (wish)
+    secure(qos, wish);
   participant = check(DomainParticipantFactory::get_instance()->create_participant(0, qos), "participant");
   type.reset(make_type());
   type->auto_fill_type_information(false);

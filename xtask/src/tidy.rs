@@ -109,10 +109,16 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     // Knows nothing of Pteros, so that xtask builds without it.
     ("pteros-testbed", &[]),
-    // net for Ctrl-C and what it asks of the scheduler.
+    // net for Ctrl-C and what it asks of the scheduler, security for keystores.
     (
         "pteros-lab",
-        &["pteros-rtps", "pteros", "pteros-net", "pteros-testbed"],
+        &[
+            "pteros-rtps",
+            "pteros",
+            "pteros-net",
+            "pteros-security",
+            "pteros-testbed",
+        ],
     ),
     // What a container loads of it.
     (

@@ -144,6 +144,7 @@ pub fn number(value: f64) -> String {
         _ if value.is_nan() => "–".into(),
         a if a.is_infinite() => "∞".into(),
         a if a >= 1e5 => format!("{:.0}k", value / 1e3),
+        a if a >= 1e4 => format!("{:.1}k", value / 1e3),
         a if a >= 100.0 => format!("{value:.0}"),
         a if a >= 10.0 => format!("{value:.1}"),
         _ => format!("{value:.2}"),
@@ -153,6 +154,10 @@ pub fn number(value: f64) -> String {
 /// `65536` as `64 KB`.
 pub fn bytes_text(bytes: u64) -> String {
     match bytes {
+        // Where a paper means thousands.
+        b if b >= 1000 && b.is_multiple_of(1000) && !b.is_multiple_of(1 << 10) => {
+            format!("{} kB", b / 1000)
+        }
         b if b >= 1 << 20 && b.is_multiple_of(1 << 20) => format!("{} MB", b >> 20),
         b if b >= 1 << 20 => format!("{:.2} MB", b as f64 / f64::from(1 << 20)),
         b if b >= 1 << 10 && b.is_multiple_of(1 << 10) => format!("{} KB", b >> 10),
@@ -179,7 +184,9 @@ pub fn case_words(case: &[(String, String)]) -> String {
 /// ours, then each other contestant with ours divided by it.
 pub fn comparison(view: &View, metric: &'static Metric) -> Table {
     let contestants = view.contestants();
-    let has_published = view.cases().iter().any(|c| !view.published(c).is_empty());
+    // Beside the first of an experiment's tables; its figures name their units.
+    let is_first = metric.name == view.metric().name;
+    let has_published = is_first && view.cases().iter().any(|c| !view.published(c).is_empty());
     let mut columns = vec!["case".to_owned()];
     if has_published {
         columns.push("published".into());
@@ -224,6 +231,27 @@ pub fn comparison(view: &View, metric: &'static Metric) -> Table {
                 _ => "less",
             }
         ),
+    }
+}
+
+/// What a whole is made of: a row per cell that has parts, a column per part.
+pub fn parts(view: &View, title: &str, metrics: &[&'static Metric]) -> Table {
+    let mut columns = vec!["case".to_owned()];
+    columns.extend(metrics.iter().map(|metric| metric.name.to_owned()));
+    let has_parts = |cell: &&CellResult| metrics.iter().any(|m| cell.figures(m.name).is_some());
+    let row = |cell: &CellResult| {
+        let name = format!("{} {}", case_words(&cell.case), cell.contestant);
+        let part = |metric: &&'static Metric| figure_entry(Some(cell), metric);
+        let mut row = vec![Entry::plain(name)];
+        row.extend(metrics.iter().map(part));
+        row
+    };
+    let cells = view.cells.iter().filter(has_parts);
+    Table {
+        title: title.to_owned(),
+        columns,
+        rows: cells.map(row).collect(),
+        note: String::new(),
     }
 }
 

@@ -15,6 +15,8 @@ use crate::lab::Lab;
 
 /// How long processes may take to begin, to match and to end, beside sending.
 const PATIENCE: Duration = Duration::from_secs(25);
+/// What the slower stacks send without pause.
+const BYTES_PER_SECOND: f64 = 500e6;
 /// So long before the first message of a remote flow is counted for the first time.
 const BEFORE_FIRST: Duration = Duration::from_millis(100);
 
@@ -57,7 +59,7 @@ impl Flow {
     /// About how long it takes.
     pub fn seconds(&self) -> f64 {
         let sending = match self.rate {
-            0 => 1.0,
+            0 => (self.count * self.size) as f64 / BYTES_PER_SECOND,
             rate => (self.count + self.warmup) as f64 / rate as f64,
         };
         sending + 0.8

@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use pteros_testbed::contestant::ROS1;
+use pteros_testbed::contestant::{PTEROS, ROS1};
 use pteros_testbed::hosts::{Link, NAMES, TwoHosts};
 use pteros_testbed::programs::ROS1_MASTER;
 use pteros_testbed::{Contestant, Failure, Process};
 
 use crate::experiment::Extent;
+use crate::keystore;
 
 /// The word that the command is a worker with, where there is no other.
 pub const WORKER: &str = "lab-worker";
@@ -99,6 +100,8 @@ pub struct Lab {
     turn: Counter<u64>,
     /// Joined when they are first asked for.
     hosts: OnceCell<Result<TwoHosts, String>>,
+    /// The enclave's folder.
+    enclave: OnceCell<Result<PathBuf, String>>,
     /// Of ROS 1, by host, started when they are first needed.
     masters: RefCell<BTreeMap<Option<String>, Process>>,
 }
@@ -125,6 +128,7 @@ impl Lab {
             scratch: scratch.to_owned(),
             turn: Counter::new(0),
             hosts: OnceCell::new(),
+            enclave: OnceCell::new(),
             masters: RefCell::default(),
         })
     }
@@ -156,6 +160,34 @@ impl Lab {
         let joined = self.hosts.get_or_init(join);
         let no = |why: &String| Failure::Unsupported(format!("no second host: {why}"));
         joined.as_ref().map_err(no)
+    }
+
+    /// The contestant with its part of DDS Security, as [`keystore`] has it.
+    ///
+    /// # Errors
+    /// No keystore can be made, or the stack has no such security.
+    pub fn secured(&self, who: &Contestant) -> Result<Contestant, Failure> {
+        let root =
+            std::path::absolute(self.scratch.join("keystore")).map_err(anyhow::Error::from)?;
+        let make = || keystore::make(&root).map_err(|error| format!("{error:#}"));
+        let enclave = self.enclave.get_or_init(make).clone();
+        let enclave = enclave.map_err(Failure::Failed)?;
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let mut who = who.clone();
+        match who.stack {
+            PTEROS => who.environment.extend([
+                ("ROS_SECURITY_ENABLE", "true".to_owned()),
+                ("ROS_SECURITY_STRATEGY", "Enforce".to_owned()),
+                ("ROS_SECURITY_KEYSTORE", text(&root)),
+                (
+                    "ROS_SECURITY_ENCLAVE_OVERRIDE",
+                    keystore::ENCLAVE.to_owned(),
+                ),
+            ]),
+            "cyclone" | "fastdds" => who.environment.push(("HOST_SECURITY", text(&enclave))),
+            stack => return Err(Failure::Unsupported(format!("{stack} has no DDS Security"))),
+        }
+        Ok(who)
     }
 
     /// What a ROS 1 program on that host must know, whose master runs from now on.

@@ -15,6 +15,7 @@
 //! | [`exhibit`], [`report`] | tables and figures as data; as text, HTML and SVG |
 //! | [`compare`] | two runs side by side |
 //! | [`topology`] | graphs of nodes from the JSON files of ros2-performance |
+//! | [`keystore`] | keys and permissions for secured experiments |
 //! | [`capture`] | packets counted on a device, and the RTPS in them |
 //!
 //! It never judges by samples of one run, never hides a failure and never leaves
@@ -34,6 +35,7 @@ pub mod exhibit;
 pub mod experiment;
 pub mod experiments;
 pub mod flow;
+pub mod keystore;
 pub mod lab;
 pub mod pipeline;
 pub mod progress;

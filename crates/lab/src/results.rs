@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use serde_json::{Value, json};
 
+use crate::exhibit::case_words;
 use crate::experiment::{Delivery, Experiment, Extent, Metric, Published, Statistic};
 use crate::stats::{self, Interval, Verdict};
 use crate::store::{Entry, Store, delivery_json};
@@ -348,6 +349,8 @@ pub struct Finding {
     pub experiment: &'static str,
     /// `qos=reliable size=1024`.
     pub case: String,
+    /// The same for people: `reliable 1 KB`.
+    pub words: String,
     /// The metric's name and unit, or `lost`.
     pub metric: &'static str,
     /// The metric's unit.
@@ -375,6 +378,7 @@ pub fn findings(view: &View) -> Vec<Finding> {
                 found.push(Finding {
                     experiment: view.experiment.id,
                     case: words.join(" "),
+                    words: case_words(case),
                     metric,
                     unit,
                     peer: peer.contestant.clone(),

@@ -9,9 +9,10 @@ use anyhow::{Result, bail};
 use crate::process::Process;
 
 /// What of the caller's environment no contestant sees.
-const SET_BY_US: [&str; 13] = [
+const SET_BY_US: [&str; 16] = [
     "CYCLONEDDS_URI",
     "FASTRTPS_DEFAULT_PROFILES_FILE",
+    "HOST_SECURITY",
     "PTEROS_SHARED_MEMORY",
     "PTEROS_LOCAL_FRAGMENT_BYTES",
     "PTEROS_TRACE",
@@ -22,6 +23,8 @@ const SET_BY_US: [&str; 13] = [
     "ROS_MASTER_URI",
     "ROS_SECURITY_ENABLE",
     "ROS_SECURITY_ENCLAVE_OVERRIDE",
+    "ROS_SECURITY_KEYSTORE",
+    "ROS_SECURITY_STRATEGY",
     "ROS_STATIC_PEERS",
 ];
 

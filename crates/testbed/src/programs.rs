@@ -41,6 +41,8 @@ const SOURCES: &[(&str, &str)] = embedded![
     "peer.h",
     "array.idl",
     "chatter.idl",
+    "cyclone/secured.h",
+    "fastdds/secured.hpp",
     "host/host.h",
     "host/host.rs",
     "host/payload.idl",
@@ -115,6 +117,7 @@ fn build_cyclone(work: &Workplace) -> Result<PathBuf> {
     let program = work.programs.join("cyclone-host");
     let sources = [
         "host/cyclone.c",
+        "cyclone/secured.h",
         "host/host.h",
         "peer.h",
         "array.idl",
@@ -142,6 +145,7 @@ fn build_fastdds(work: &Workplace) -> Result<PathBuf> {
     let program = work.programs.join("fastdds-host");
     let sources = [
         "host/fastdds.cpp",
+        "fastdds/secured.hpp",
         "host/host.h",
         "host/payload.idl",
         "peer.h",

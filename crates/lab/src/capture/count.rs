@@ -9,6 +9,11 @@ use pteros_rtps::wire::{Cursor, Endianness, Header, Submessage, SubmessageHeader
 
 use super::frame::Datagram;
 
+/// A protected message does not show what it carries: one that is at least so long is
+/// taken for a part of a user's message. Heartbeats, acknowledgements and most of discovery are
+/// shorter, no stack's fragments of large messages are.
+const HIDDEN_DATA_BYTES_MIN: usize = 1024;
+
 /// Messages that are followed one by one; packets of later ones are only counted.
 const MESSAGES_MAX: usize = 200_000;
 
@@ -175,6 +180,7 @@ impl Counts {
         };
         let mut is_user = false;
         let mut has_data = false;
+        let mut is_hidden = false;
         let rest = datagram.payload.get(Header::SIZE_BYTES..);
         let mut at = Cursor::new(rest.unwrap_or_default(), Endianness::Little);
         let mut prefix = header.prefix;
@@ -195,6 +201,7 @@ impl Counts {
             let tally = self.submessages.entry((kind, side)).or_default();
             tally.add(1, size as u64);
             is_user |= side == Side::User;
+            is_hidden |= kind == Kind::Secure;
             if side == Side::User
                 && let Some((sequence, payload)) = part_of_message(&submessage)
             {
@@ -206,6 +213,10 @@ impl Counts {
                 right.copy_from_slice(&writer.to_bytes());
                 self.note((key, sequence), now_ns, packets, payload as u64);
             }
+        }
+        if is_hidden && !has_data {
+            is_user = true;
+            has_data = datagram.payload.len() >= HIDDEN_DATA_BYTES_MIN;
         }
         let tally = match (is_user, has_data) {
             (_, true) => &mut self.user_data,

@@ -9,6 +9,9 @@ use super::{Report, rerun, sentences, svg, warnings};
 use crate::exhibit::{Exhibit, Table, Tone, number};
 use crate::results::View;
 
+/// Characters of an entry that is no sentence: `12.3 (10 of 1000 lost)`.
+const NUMBER_MAX: usize = 28;
+
 const STYLE: &str = include_str!("style.css");
 
 /// The whole page.
@@ -61,12 +64,12 @@ fn findings(report: &Report) -> Markup {
                 p { "In no cell, beyond noise." }
             } @else {
                 div class="scroll" { table {
-                    thead { tr { th { "experiment" } th { "case" } th { "metric" } th { "Pteros" } th { "peer" } th { "its value" } th { "ratio" } } }
+                    thead { tr { th { "experiment" } th { "case" } th { "metric" } th class="num" { "Pteros" } th { "peer" } th class="num" { "its value" } th class="num" { "ratio" } } }
                     tbody {
                         @for f in &report.findings {
                             tr {
                                 td { (f.experiment) }
-                                td { (f.case) }
+                                td { (f.words) }
                                 td { (f.metric) " (" (f.unit) ")" }
                                 td class="num" { (number(f.ours)) }
                                 td { (f.peer) }
@@ -111,7 +114,7 @@ fn experiment(view: &View) -> Markup {
             @for exhibit in (experiment.exhibits)(view) {
                 @match exhibit {
                     Exhibit::Table(shown) => (table(&shown)),
-                    Exhibit::Figure(figure) => (svg::draw(&figure)),
+                    Exhibit::Figure(figure) => @if let Some(drawn) = svg::draw(&figure) { (drawn) },
                 }
             }
             (notes(view))
@@ -149,12 +152,16 @@ fn table(table: &Table) -> Markup {
     html! {
         h3 { (table.title) }
         div class="scroll" { table {
-            thead { tr { @for column in &table.columns { th { (column) } } } }
+            thead { tr {
+                @for (index, column) in table.columns.iter().enumerate() {
+                    th class=(class(index, column, Tone::Plain)) { (column) }
+                }
+            } }
             tbody {
                 @for row in &table.rows {
                     tr {
                         @for (index, entry) in row.iter().enumerate() {
-                            td class=(class(index, entry.tone)) title=[(!entry.hint.is_empty()).then_some(&entry.hint)] { (entry.text) }
+                            td class=(class(index, &entry.text, entry.tone)) title=[(!entry.hint.is_empty()).then_some(&entry.hint)] { (entry.text) }
                         }
                     }
                 }
@@ -164,8 +171,15 @@ fn table(table: &Table) -> Markup {
     }
 }
 
-fn class(index: usize, tone: Tone) -> String {
-    let align = if index == 0 { "" } else { "num" };
+/// Numbers stand right, what the paper printed is read from the left and broken.
+fn class(index: usize, text: &str, tone: Tone) -> String {
+    let is_long = text.chars().count() > NUMBER_MAX || text == "published";
+    let align = match (index, is_long) {
+        (0, false) => "case",
+        (0, true) => "",
+        (_, true) => "text",
+        (_, false) => "num",
+    };
     let tone = match tone {
         Tone::Plain => "",
         Tone::Good => " good",

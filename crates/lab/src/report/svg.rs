@@ -14,8 +14,9 @@ const BOTTOM: f64 = 48.0;
 /// How many colours the page has.
 const COLOURS: usize = 8;
 
-/// The drawing with its legend.
-pub fn draw(figure: &Figure) -> Markup {
+/// The drawing with its legend; `None` if nothing was measured for it, which the
+/// experiment's tables and remarks tell.
+pub fn draw(figure: &Figure) -> Option<Markup> {
     let (body, names) = match &figure.plot {
         Plot::LogLines(lines) => (
             log_lines(lines, figure),
@@ -25,21 +26,18 @@ pub fn draw(figure: &Figure) -> Markup {
         Plot::Stack { layers, bars } => (stack(bars), layers.clone()),
         Plot::Bars { names, groups } => (bars(groups), names.clone()),
     };
-    html! {
+    let drawn = html! {
         figure {
             figcaption { (figure.title) }
-            @if body.is_empty() {
-                p class="faint" { "Nothing was measured for this figure." }
-            } @else {
                 svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(figure.title) {
-                    (PreEscaped(body))
+                    (PreEscaped(&body))
                     text class="axis" x=(WIDTH / 2.0) y=(HEIGHT - 6.0) text-anchor="middle" { (figure.x) }
                     text class="axis" x="14" y=(HEIGHT / 2.0) text-anchor="middle" transform=(format!("rotate(-90 14 {})", HEIGHT / 2.0)) { (figure.y) }
                 }
                 (legend(&names))
-            }
         }
-    }
+    };
+    (!body.is_empty()).then_some(drawn)
 }
 
 fn legend(names: &[String]) -> Markup {

@@ -57,7 +57,7 @@ fn findings(report: &Report) -> String {
             out,
             "  {} {}: {} {} {}, {} {}",
             f.experiment,
-            f.case,
+            f.words,
             f.metric,
             number(f.ours),
             f.unit,

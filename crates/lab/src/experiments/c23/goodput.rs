@@ -97,7 +97,7 @@ const WAYS: [(&str, &[&str]); 4] = [
 fn sizes(extent: Extent) -> &'static [u64] {
     match extent {
         Extent::Smoke => &[65_536],
-        Extent::Quick => &[1_024, 65_536, VGA],
+        Extent::Quick => &[65_536, VGA],
         Extent::Full => &[
             64, 256, 1_024, 4_096, 16_384, 32_768, 61_440, 65_536, 131_072, 262_144, 524_288, VGA,
             1_048_576, 2_097_152, 4_194_304, 8_388_608,

@@ -59,7 +59,7 @@ const WAYS: [(&str, &[&str]); 6] = [
 fn sizes(extent: Extent) -> &'static [u64] {
     match extent {
         Extent::Smoke => &[65_536],
-        Extent::Quick => &[1_024, 65_536, 4_194_304],
+        Extent::Quick => &[65_536, 4_194_304],
         // Those of Fast DDS's lent types are among them.
         Extent::Full => &[
             256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 2_097_152, 4_194_304, 8_388_608,
@@ -73,7 +73,7 @@ fn flow(way: &str, size: u64, extent: Extent) -> Flow {
         is_serialized: false,
         is_text: false,
         size,
-        count: extent.choose(5, 30, 500),
+        count: extent.choose(5, 20, 500),
         warmup: extent.choose(0, 5, 20),
         rate: RATE,
         is_reliable: true,

@@ -20,7 +20,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 };
 
 fn cells(scope: &Scope) -> Vec<Cell> {
-    let few: &[u64] = &[128, 10_000, 500_000];
+    let few: &[u64] = &[128, 500_000];
     let all: &[u64] = &[128, 1_000, 10_000, 100_000, 500_000];
     let sizes = scope.extent.choose(&few[..1], few, all);
     let tens: Vec<u64> = (1..=10).map(|tens| tens * 10).collect();

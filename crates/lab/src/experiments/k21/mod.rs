@@ -39,7 +39,7 @@ fn pipeline(extent: Extent, cell: &Cell) -> Pipeline {
             is_text: false,
             is_lent: false,
             size: cell.number("size"),
-            count: extent.choose(5, rate.clamp(5, 80), rate * FULL_SECONDS),
+            count: extent.choose(5, rate.clamp(5, 50), rate * FULL_SECONDS),
             // Neither the first match nor fresh memory is what is measured.
             warmup: extent.choose(1, 3, 5),
             rate,

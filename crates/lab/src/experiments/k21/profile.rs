@@ -67,7 +67,12 @@ fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
 }
 
 fn exhibits(view: &View) -> Vec<Exhibit> {
-    let mut all = vec![Exhibit::Table(exhibit::comparison(view, view.metric()))];
+    let parts: Vec<&'static Metric> = METRICS.iter().skip(1).collect();
+    let title = "where the time goes by layer (us), medians over messages of the sum over hops";
+    let mut all = vec![
+        Exhibit::Table(exhibit::comparison(view, view.metric())),
+        Exhibit::Table(exhibit::parts(view, title, &parts)),
+    ];
     let mut layers: Vec<String> = PARTS.iter().map(|part| (*part).to_owned()).collect();
     layers.push("all of it, without stamps".to_owned());
     for size in view.values("size") {

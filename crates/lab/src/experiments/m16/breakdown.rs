@@ -118,9 +118,11 @@ fn others(hop: &Hop<'_>) -> u64 {
 }
 
 fn exhibits(view: &View) -> Vec<Exhibit> {
-    let mut all: Vec<Exhibit> = [&WHOLE, &WRITING, &MIDDLEWARE, &READING, &OTHERS]
-        .map(|metric| Exhibit::Table(exhibit::comparison(view, metric)))
-        .into();
+    let title = "parts of the latency (us), medians";
+    let mut all = vec![
+        Exhibit::Table(exhibit::comparison(view, &WHOLE)),
+        Exhibit::Table(exhibit::parts(view, title, &PARTS)),
+    ];
     for policies in view.values("qos") {
         for contestant in view.contestants() {
             let of = view.cells.iter().filter(|c| c.contestant == contestant);

@@ -44,7 +44,7 @@ pub fn flow(policies: &str, size: u64, extent: Extent) -> Flow {
         is_serialized: false,
         is_text: true,
         size,
-        count: extent.choose(3, 10, 100),
+        count: extent.choose(3, 8, 100),
         warmup: 0,
         rate: extent.choose(100, RATE, RATE),
         is_reliable,

@@ -1,0 +1,95 @@
+//! A keystore for secured experiments: one enclave for every process of every stack.
+//! Governance is what Fernandez et al. 2020 had: authentication, access control, whole RTPS
+//! messages encrypted, and nothing encrypted twice.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anyhow::{Context, Result, anyhow};
+use pteros_security::date::UnixTime;
+use pteros_security::keystore::{Keystore, Options};
+
+/// The enclave of all.
+pub const ENCLAVE: &str = "/lab";
+
+const GOVERNANCE: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<dds>
+  <domain_access_rules>
+    <domain_rule>
+      <domains>
+        <id>0</id>
+      </domains>
+      <allow_unauthenticated_participants>false</allow_unauthenticated_participants>
+      <enable_join_access_control>true</enable_join_access_control>
+      <discovery_protection_kind>NONE</discovery_protection_kind>
+      <liveliness_protection_kind>NONE</liveliness_protection_kind>
+      <rtps_protection_kind>ENCRYPT</rtps_protection_kind>
+      <topic_access_rules>
+        <topic_rule>
+          <topic_expression>*</topic_expression>
+          <enable_discovery_protection>false</enable_discovery_protection>
+          <enable_liveliness_protection>false</enable_liveliness_protection>
+          <enable_read_access_control>true</enable_read_access_control>
+          <enable_write_access_control>true</enable_write_access_control>
+          <metadata_protection_kind>NONE</metadata_protection_kind>
+          <data_protection_kind>NONE</data_protection_kind>
+        </topic_rule>
+      </topic_access_rules>
+    </domain_rule>
+  </domain_access_rules>
+</dds>
+"#;
+
+/// Makes one in `root`, which is emptied first; the enclave's folder.
+///
+/// # Errors
+/// The system's, with the folder.
+pub fn make(root: &Path) -> Result<PathBuf> {
+    let _ = fs::remove_dir_all(root);
+    let governance = root.join("enclaves/governance.xml");
+    let write = || {
+        fs::create_dir_all(root.join("enclaves")).and_then(|()| fs::write(&governance, GOVERNANCE))
+    };
+    write().with_context(|| format!("write {}", governance.display()))?;
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
+    let now = UnixTime(i64::try_from(since.as_secs())?);
+    let options = Options::default();
+    let keystore = Keystore::create(root, &options, now).map_err(|fault| anyhow!("{fault}"))?;
+    let enclave = keystore.create_enclave(ENCLAVE, None, &options, now);
+    let enclave = enclave.map_err(|fault| anyhow!("{fault}"))?;
+    // Other stacks' programs have topics without the prefix of ROS 2's.
+    let document = enclave.join("permissions.xml");
+    let widen = || {
+        fs::write(
+            &document,
+            fs::read_to_string(&document)?.replace("rt/*", "*"),
+        )
+    };
+    widen().with_context(|| format!("write {}", document.display()))?;
+    keystore.sign(now).map_err(|fault| anyhow!("{fault}"))?;
+    Ok(enclave)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_enclave_has_all_that_a_participant_loads_and_may_speak_of_every_topic() {
+        let root = std::env::temp_dir().join(format!("pteros-lab-keystore-{}", std::process::id()));
+        let enclave = make(&root).expect("a keystore");
+        for file in ["cert.pem", "key.pem", "governance.p7s", "permissions.p7s"] {
+            assert!(enclave.join(file).exists(), "{file}");
+        }
+        let allowed = fs::read_to_string(enclave.join("permissions.xml")).expect("permissions");
+        assert!(allowed.contains("<topic>*</topic>"), "{allowed}");
+        let governance = fs::read_to_string(root.join("enclaves/governance.xml"));
+        let governance = governance.expect("governance");
+        assert!(
+            governance.contains("<rtps_protection_kind>ENCRYPT"),
+            "ours is kept"
+        );
+        let _ = fs::remove_dir_all(&root);
+    }
+}
