@@ -363,6 +363,41 @@ fn a_stranger_announces_itself_shakes_hands_and_no_more() {
 }
 
 #[test]
+fn secured_channels_that_the_governance_does_not_protect_are_used_bare() {
+    for rtps in ["NONE", "SIGN"] {
+        let world = World::new(rtps, "NONE", "ENCRYPT", "NONE");
+        let writer = EntityId::new([0xff, 0, 3], 0xc2);
+        let plain = message(ALICE, &[&data(writer, EntityId::UNKNOWN, SECRET)]);
+        assert_eq!(open(&world.bob, &plain), None);
+        let world = world.matched();
+        assert_eq!(open(&world.bob, &plain).is_some(), rtps == "NONE");
+        assert_eq!(open(&world.bob, &seal(&world.alice, &plain)), Some(plain));
+        assert!(
+            world
+                .bob
+                .is_open(EntityId::new([0xff, 0, 3], 0xc7), ALICE.with(writer))
+        );
+    }
+}
+
+#[test]
+fn cyclones_bare_heartbeats_beside_a_protected_channel_are_dropped_without_alarm() {
+    let world = World::new("SIGN", "ENCRYPT", "NONE", "NONE");
+    let kx = KeyMaterial::generate(TransformKind::Aes256Gcm, false).unwrap();
+    world
+        .bob
+        .authenticated(ALICE, VendorId::CYCLONE, kx)
+        .unwrap();
+    let beat = message(
+        ALICE,
+        &[&heartbeat(EntityId::WLP_WRITER, EntityId::UNKNOWN)],
+    );
+    assert_eq!(open(&world.bob, &beat), None);
+    assert_eq!(world.bob.take_refusals(), [(ALICE, Refusal::Bare)]);
+    assert!(!Refusal::Bare.is_suspicious() && Refusal::Unprotected.is_suspicious());
+}
+
+#[test]
 fn keys_travel_sealed_for_one_participant_before_anything_else_does() {
     let exchange = EntityId::new([0xff, 2, 2], 0xc3);
     let reader = EntityId::new([0xff, 2, 2], 0xc4);

@@ -2,7 +2,6 @@
 
 use pteros_rtps::id::{EntityId, GuidPrefix, VendorId};
 
-use super::Shield;
 use super::peers::{Peer, Remote};
 use super::protection::Role;
 use super::refusals::Refusal;
@@ -10,6 +9,7 @@ use super::submessage::{
     Ends, HEADER_BYTES, Head, INFO_DESTINATION, INFO_REPLY, INFO_REPLY_IP4, INFO_SOURCE,
     INFO_TIMESTAMP, PAD, RTPS_HEADER_BYTES, SEC_PREFIX, SRTPS_PREFIX, Submessage,
 };
+use super::{Shield, State};
 use crate::crypto::{Frame, KeyId};
 use crate::governance::PayloadProtection;
 
@@ -66,6 +66,7 @@ impl Out<'_> {
 /// One message that is being opened.
 struct Opening<'s> {
     shield: &'s Shield,
+    state: &'s State,
     from: GuidPrefix,
     peer: Option<&'s Peer>,
     /// It came as a protected message.
@@ -94,6 +95,7 @@ impl Shield {
         let state = self.state.read();
         let opening = Opening {
             shield: self,
+            state: &state,
             from,
             peer: state.peers.get(&from),
             is_whole: false,
@@ -211,11 +213,24 @@ impl Opening<'_> {
         let ends = submessage.ends().ok_or(Refusal::Malformed)?;
         match role_of(ends)? {
             Role::Bootstrap => out.put(submessage.whole),
-            Role::KeyExchange | Role::Secured => Err(Refusal::Unprotected),
+            Role::KeyExchange => Err(Refusal::Unprotected),
+            Role::Secured => {
+                let own = self.state.own.get(&ends.sender);
+                let is_open = own.is_some_and(|own| own.protection.is_none());
+                let peer = self.peer.filter(|peer| peer.kx.is_some());
+                peer.ok_or(Refusal::Stranger)?;
+                if !is_open || self.must_be_whole() && !self.is_whole {
+                    return Err(Refusal::Unprotected);
+                }
+                out.put(submessage.whole)
+            }
             Role::Builtin => {
                 let peer = self.peer.ok_or(Refusal::Stranger)?;
                 if self.must_be_whole() && !self.is_whole && !self.is_lenient(peer) {
-                    return Err(Refusal::Unprotected);
+                    return Err(match peer.vendor == VendorId::CYCLONE {
+                        true => Refusal::Bare,
+                        false => Refusal::Unprotected,
+                    });
                 }
                 out.put(submessage.whole)
             }

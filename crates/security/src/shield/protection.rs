@@ -97,14 +97,14 @@ impl Role {
     }
 }
 
-/// The secured built-in endpoints that this rule asks for.
+/// The secured built-in endpoints, and how this rule protects them: perhaps not at
+/// all, where it has them used for some topics all the same.
 pub(super) fn secured_endpoints(rule: &DomainRule) -> Vec<(EntityId, Protection)> {
     let discovery = [SECURE_SPDP, SECURE_PUBLICATIONS, SECURE_SUBSCRIPTIONS];
     let discovery = discovery.map(|key| (key, rule.discovery));
     let channels = discovery.into_iter();
     let channels = channels.chain([(SECURE_LIVELINESS, rule.liveliness)]);
     channels
-        .filter(|(_, protection)| protection.is_on())
         .flat_map(|(key, protection)| {
             [0xc2, 0xc7].map(|kind| (EntityId::new(key, kind), protection))
         })

@@ -19,6 +19,10 @@ pub enum Refusal {
     /// Less protected than the governance asks for.
     #[error("it is less protected than the governance asks for")]
     Unprotected,
+    /// Of a built-in channel that a peer of another stack uses beside the one that
+    /// is protected; nothing is lost with it.
+    #[error("it is of a built-in channel that is not protected, and not needed")]
+    Bare,
     /// Its key has not come (yet), or is of another endpoint.
     #[error("no key is known for it")]
     Key,
@@ -38,10 +42,11 @@ pub enum Refusal {
 
 impl Refusal {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Malformed,
         Self::Stranger,
         Self::Unprotected,
+        Self::Bare,
         Self::Key,
         Self::Forged,
         Self::Replayed,
