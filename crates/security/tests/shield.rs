@@ -410,9 +410,10 @@ fn keys_travel_sealed_for_one_participant_before_anything_else_does() {
     let world = world.met();
     let sealed = seal(&world.alice, &keys);
     assert!(!contains(&sealed, SECRET));
+    assert_eq!(open(&world.bob, &sealed).as_ref(), Some(&keys));
+    // No window holds them against replays, for one key serves both endpoints of
+    // a peer; the reliable reader beyond has had their numbers.
     assert_eq!(open(&world.bob, &sealed), Some(keys));
-    assert_eq!(open(&world.bob, &sealed), None);
-    assert_eq!(world.bob.take_refusals(), [(ALICE, Refusal::Replayed)]);
     let answer = message(BOB, &[&to(ALICE), &acknack(reader, exchange)]);
     assert_eq!(open(&world.alice, &seal(&world.bob, &answer)), Some(answer));
     let nobody = message(ALICE, &[&data(exchange, reader, SECRET)]);
