@@ -6,10 +6,10 @@
 use bytes::Bytes;
 use pteros_rtps::discovery::data::ParticipantData;
 use pteros_rtps::discovery::spdp;
-use pteros_rtps::id::{EntityId, Guid, GuidPrefix};
+use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 use pteros_rtps::time::Instant;
 use pteros_security::auth::{GenericMessage, Token};
-use pteros_security::crypto::KeyMaterial;
+use pteros_security::crypto::{KeyMaterial, TransformKind};
 
 use super::Security;
 use crate::core::Core;
@@ -59,6 +59,8 @@ const SECURED_BUILTIN: [(EntityId, EntityId, u32); 8] = [
     ),
 ];
 
+/// Of ENDPOINT_SECURITY_INFO's attributes (DDS Security 1.1 §9.4.2.4).
+const PAYLOAD_PROTECTED: u32 = 1 << 4;
 const PARTICIPANT: &str = "dds.sec.participant_crypto_tokens";
 const WRITER: &str = "dds.sec.datawriter_crypto_tokens";
 const READER: &str = "dds.sec.datareader_crypto_tokens";
@@ -84,7 +86,17 @@ impl Core {
 
     /// Gives a peer's endpoint the keys of ours, if there are any.
     pub(super) fn give_keys(&self, now: Instant, security: &Security, own: EntityId, to: Guid) {
-        let keys = match security.shield.endpoint_keys(own, to) {
+        let keys = security.shield.endpoint_keys(own, to);
+        let keys = keys.and_then(
+            |keys| match keys.is_empty() && self.waits_for_any_key(own, to) {
+                true => Ok(vec![KeyMaterial::generate(
+                    TransformKind::Aes256Gcm,
+                    false,
+                )?]),
+                false => Ok(keys),
+            },
+        );
+        let keys = match keys {
             Ok(keys) => keys,
             Err(error) => {
                 tracing::warn!("no keys for {to}: {error}");
@@ -97,6 +109,19 @@ impl Core {
         };
         let ends = (self.prefix.with(own), to);
         self.give(now, security, to.prefix, class, ends, &keys);
+    }
+
+    /// Where payloads are protected and submessages are not, a reader has nothing
+    /// to protect. Fast DDS's writers send it nothing all the same before they have
+    /// had some key of it.
+    fn waits_for_any_key(&self, own: EntityId, to: Guid) -> bool {
+        let participant = self.participant.lock();
+        let theirs = participant.participant(to.prefix);
+        let own = participant.own_endpoint(self.prefix.with(own));
+        let info = own.and_then(|own| own.security_info);
+        theirs.is_some_and(|theirs| theirs.vendor == VendorId::FAST_DDS)
+            && own.is_some_and(|own| !own.is_writer())
+            && info.is_some_and(|(attributes, _)| attributes & PAYLOAD_PROTECTED != 0)
     }
 
     fn give(
