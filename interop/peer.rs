@@ -50,6 +50,15 @@ pub fn program(name: &str) -> Result<PathBuf, String> {
 impl Peer {
     /// Starts `program` with options as in a shell, divided by spaces.
     pub fn start(program: &std::path::Path, options: &str) -> Self {
+        Self::start_with(program, options, &[])
+    }
+
+    /// As [`Peer::start`], with variables of its environment.
+    pub fn start_with(
+        program: &std::path::Path,
+        options: &str,
+        variables: &[(&str, String)],
+    ) -> Self {
         let name = program
             .file_name()
             .map_or_else(String::new, |n| n.to_string_lossy().into());
@@ -61,6 +70,7 @@ impl Peer {
         }
         let mut child = command
             .args(options.split_whitespace())
+            .envs(variables.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

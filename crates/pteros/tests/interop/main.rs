@@ -5,6 +5,8 @@
 //! private network, once with and once without multicast on loopback. Without
 //! either a story is skipped, and says why in a line that xtask counts.
 
+#[path = "../../../../interop/keystore.rs"]
+mod keystore;
 #[path = "../../../../interop/peer.rs"]
 mod peer;
 
@@ -17,6 +19,7 @@ mod instances;
 mod mismatch;
 mod ownership;
 mod parameters;
+mod secured;
 mod services;
 mod set_qos;
 mod sizes;
@@ -153,6 +156,20 @@ of_both! {
         they_set_our_parameters_and_hear_of_it,
         we_read_and_set_their_parameters,
         we_know_their_node_by_name;
+    secured:
+        they_hear_us_by_every_kind_of_protection,
+        we_hear_them_by_every_kind_of_protection,
+        strangers_are_not_heard_and_hear_nothing;
+}
+
+/// By name only: `-- --ignored all_that_can_be_protected`.
+#[test]
+#[ignore = "ten minutes"]
+fn all_that_can_be_protected() {
+    for stack in [Stack::Cyclone, Stack::FastDds] {
+        let name = "all_that_can_be_protected";
+        play(stack, name, secured::all_that_can_be_protected);
+    }
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! Secured contexts in simulated time: who is let in, and who is not.
+mod attacks;
 mod world;
 
 use pteros_rmw::error::{EndpointError, OpenError};

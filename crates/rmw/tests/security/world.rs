@@ -47,7 +47,7 @@ pub struct Network {
     /// By arrival and departure: from, to, bytes.
     flights: BTreeMap<(u64, u64), (usize, usize, Vec<u8>)>,
     /// Arrived and not received.
-    mail: Vec<Vec<(usize, Vec<u8>)>>,
+    pub mail: Vec<Vec<(usize, Vec<u8>)>>,
     /// All of them.
     pub sent: Vec<Sent>,
     /// Without one each arrives once.
@@ -100,7 +100,7 @@ struct Place {
     index: usize,
 }
 
-fn address(index: usize) -> Locator {
+pub fn address(index: usize) -> Locator {
     let port = unicast_port(0, u32::try_from(index).unwrap());
     Locator::udp_v4([127, 0, 0, 1], port)
 }
@@ -232,6 +232,23 @@ impl World {
         Ok(index)
     }
 
+    /// A place from which anybody sends what it likes, with [`World::inject`].
+    pub fn attacker(&mut self) -> usize {
+        let index = self.cores.len();
+        let mut network = self.network.lock().unwrap();
+        network.places = index + 1;
+        network.mail.push(Vec::new());
+        drop(network);
+        self.cores.push(None);
+        self.states.push(DriverState::default());
+        index
+    }
+
+    /// Sends a datagram from a place to another.
+    pub fn inject(&self, from: usize, to: usize, bytes: &[u8]) {
+        self.network().carry(from, to, bytes.to_vec());
+    }
+
     pub fn core(&self, index: usize) -> &Arc<Core> {
         self.cores[index].as_ref().unwrap()
     }
@@ -288,7 +305,8 @@ impl World {
 
     /// Shows every submessage that a context has sent.
     pub fn each_sent(&self, from: usize, mut see: impl FnMut(&Submessage<'_>)) {
-        let to: Vec<GuidPrefix> = (0..self.cores.len()).map(|at| self.prefix(at)).collect();
+        let there = self.cores.iter().flatten();
+        let to: Vec<GuidPrefix> = there.map(|core| core.prefix()).collect();
         for sent in self.network().sent.iter().filter(|sent| sent.from == from) {
             // As each of them reads it.
             for own in &to {
