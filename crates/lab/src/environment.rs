@@ -39,16 +39,24 @@ fn is_there(tool: &str, package: &str) -> Result<(), String> {
     }
 }
 
-/// Root may lock all of its memory, others as much as their limit says.
+/// The machine's root may lock all of its memory, others as much as their limit says.
 fn memory_right() -> Result<(), String> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
     match limit {
         None => Ok(()),
-        Some(_) if network::is_root() && has_lock_capability() => Ok(()),
+        Some(_) if has_lock_capability() && is_first_namespace() => Ok(()),
         Some(bytes) => Err(format!(
             "mlockall: only {bytes} bytes may be locked; raise the limit (ulimit -l unlimited)"
         )),
     }
+}
+
+/// Whether users are the machine's own: capabilities that a user namespace has given
+/// are none to `mlockall`.
+fn is_first_namespace() -> bool {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let words: Vec<&str> = map.split_whitespace().collect();
+    words == ["0", "0", "4294967295"]
 }
 
 /// CAP_IPC_LOCK, number 14, among the effective ones.

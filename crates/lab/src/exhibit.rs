@@ -262,6 +262,10 @@ pub fn figure_entry(cell: Option<&CellResult>, metric: &Metric) -> Entry {
     };
     let Some(figures) = cell.figures(metric.name) else {
         let why = cell.failure.as_ref();
+        // It was measured, and has no such figure.
+        if why.is_none() && !cell.metrics.is_empty() {
+            return Entry::toned("–", Tone::Faint);
+        }
         let text = match why {
             Some((true, _)) => "n/a",
             Some((false, _)) => "failed",

@@ -130,7 +130,10 @@ pub fn run(request: &Request, stop: &ShutdownSignal, say: &mut dyn FnMut(String)
     let stacks = request.stacks(&chosen)?;
     let store = Store::create(&request.out, request.extent)?;
     let is_inside = std::env::var_os(network::VARIABLE).is_some();
-    let work = workplace(request.may_install && !is_inside)?;
+    let may_install = request.may_install && !is_inside;
+    // Who has no home has the run's own folder.
+    let work = workplace(cache(), may_install)
+        .or_else(|_| workplace(request.out.join("peers"), may_install))?;
     // Without a word this would mean all.
     let built = match stacks.is_empty() {
         true => Vec::new(),
@@ -204,11 +207,14 @@ fn usual_repeats(experiment: &Experiment, scope: &Scope) -> usize {
 }
 
 /// Where peers' programs are built once for all runs of a user.
-fn workplace(may_install: bool) -> Result<Workplace> {
+fn cache() -> PathBuf {
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let cache = cache.filter(|path| path.is_absolute()).or_else(home);
-    let target = cache.unwrap_or_else(std::env::temp_dir).join("pteros/lab");
+    cache.unwrap_or_else(std::env::temp_dir).join("pteros/lab")
+}
+
+fn workplace(target: PathBuf, may_install: bool) -> Result<Workplace> {
     let sources = target.join("sources");
     programs::unpack(&sources)?;
     Workplace::open(sources, target, may_install)

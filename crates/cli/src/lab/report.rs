@@ -20,7 +20,12 @@ impl Report {
     pub fn run(self, shared: &Shared) -> Result<()> {
         let store = Store::open(&self.folder)?;
         let report = Loaded::load(&store)?;
-        report.write(&store)?;
+        // Whoever may only read, or has a full disk, still gets the summary.
+        if let Err(error) = report.write(&store) {
+            shared
+                .console
+                .remark(format!("the page is as it was: {error:#}"));
+        }
         if shared.console.json {
             let text = store.read("results.json").unwrap_or_default();
             return Ok(shared.console.text(&text)?);
