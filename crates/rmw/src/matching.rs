@@ -368,10 +368,6 @@ impl Core {
                 if !self.is_open(now, local, &remote, (&route, vendor)) {
                     return;
                 }
-                // The graph's own matches with all; for them alone no link pays.
-                if remote.topic != DISCOVERY_TOPIC {
-                    self.seek_link(now, remote.guid.prefix, vendor);
-                }
                 self.apply_match(now, local, &remote, route, vendor);
             }
             ParticipantEvent::Unmatched { local, remote } => {
@@ -437,6 +433,10 @@ impl Core {
         route: Route,
         vendor: VendorId,
     ) {
+        // The graph's own matches with all; for them alone no link pays.
+        if remote.topic != DISCOVERY_TOPIC {
+            self.seek_link(now, remote.guid.prefix, vendor);
+        }
         if let Some(writer) = self.writer(local.entity) {
             let proxy = ReaderProxyConfig {
                 guid: remote.guid,

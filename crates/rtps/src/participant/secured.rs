@@ -246,7 +246,9 @@ impl Participant {
         };
         let data = match signed.filter(reachable) {
             // Its tokens and bits may not be part of what it signs.
+            // Nor is where it lives: who links with it has that proved.
             Some(signed) => Arc::new(ParticipantData {
+                properties: stranger.data.properties.clone(),
                 builtin_endpoints: stranger.data.builtin_endpoints,
                 security_tokens: stranger.data.security_tokens.clone(),
                 vendor: stranger.data.vendor,
