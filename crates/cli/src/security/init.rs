@@ -49,13 +49,9 @@ impl Init {
             return Ok(shared.console.json(&answer)?);
         }
         shared.console.line(format!(
-            "keystore with {}; nodes of ROS 2 use it with\n\n  export ROS_SECURITY_KEYSTORE='{root}'\n  \
+            "keystore with {}; nodes, ours and other stacks', use it with\n\n  export ROS_SECURITY_KEYSTORE='{root}'\n  \
              export ROS_SECURITY_ENABLE=true\n  export ROS_SECURITY_STRATEGY=Enforce\n",
             names.join(", ")
-        ))?;
-        shared
-            .console
-            .remark("Pteros's own nodes cannot be secured yet, and refuse to start with these.");
-        Ok(())
+        ))
     }
 }
