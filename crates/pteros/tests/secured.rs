@@ -76,6 +76,21 @@ fn child() {
     assert!(heard.lock().unwrap().iter().all(|by| *by == Path::Network));
     let reason = a.path_to(c.guid()).reason.unwrap_or_default();
     assert!(reason.contains("another enclave"), "{reason}");
+    // Somebody else's view of it, as `topic why` asks for it.
+    let onlooker = open("/two");
+    let paths = || -> Vec<String> {
+        let pairs = onlooker.graph().why("/image");
+        let verdicts = pairs.into_iter().flat_map(|pair| pair.verdicts);
+        let path = |verdict| match verdict {
+            pteros::Verdict::Matched { path } => Some(path),
+            _ => None,
+        };
+        verdicts.filter_map(path).collect()
+    };
+    let by_memory = |path: &String| path == "shared memory";
+    let apart = |path: &String| path.contains("different enclaves");
+    let seen = || paths().iter().any(by_memory) && paths().iter().any(apart);
+    assert!(onlooker.graph().wait_until(PATIENCE, seen), "{:?}", paths());
     println!("all well");
 }
 

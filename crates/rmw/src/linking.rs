@@ -309,6 +309,10 @@ impl Core {
     /// Why two other participants are not linked, as far as what they announce
     /// tells; `None` where they should be.
     pub fn apart(&self, one: GuidPrefix, other: GuidPrefix) -> Option<String> {
+        let security = self.security.as_ref();
+        if security.is_some_and(|security| security.are_of_two_enclaves(one, other)) {
+            return Some("they run with different enclaves".into());
+        }
         let participant = self.participant.lock();
         let announced = |prefix| participant.participant(prefix).and_then(|d| property(d));
         let Some(realm) = announced(one).and_then(Realm::parse) else {

@@ -94,6 +94,17 @@ impl Security {
             .collect()
     }
 
+    /// Whether two others, both authenticated, run with different enclaves: then
+    /// they share no memory.
+    pub(crate) fn are_of_two_enclaves(&self, one: GuidPrefix, other: GuidPrefix) -> bool {
+        let state = self.state.lock();
+        let subject = |prefix| state.peers.get(prefix).map(|peer| &peer.subject);
+        match (subject(&one), subject(&other)) {
+            (Some(one), Some(other)) => one != other,
+            _ => false,
+        }
+    }
+
     /// So many participants are known by their announcements alone.
     pub(crate) fn note_candidates(&self, count: usize) {
         self.has_candidates.store(count > 0, Ordering::Relaxed);
