@@ -56,10 +56,28 @@ impl Session {
         Self::open_with(shared, node_name, Ok)
     }
 
+    /// Joins the graph as a node like those of programs, with its parameters.
+    pub fn open_as(shared: &Shared, node_name: &str) -> Result<Self> {
+        Self::begin(shared, NodeOptions::new(node_name), Ok)
+    }
+
     /// As [`Session::open`], with more options of the context.
     pub fn open_with(
         shared: &Shared,
         node_name: Option<&str>,
+        more: impl FnOnce(ContextOptions) -> Result<ContextOptions>,
+    ) -> Result<Self> {
+        let hidden = format!("_pteros_cli_{}", std::process::id());
+        // As the nodes of ros2's command: others need not know its parameters.
+        let node = NodeOptions::new(node_name.unwrap_or(&hidden))
+            .start_parameter_services(false)
+            .start_parameter_event_publisher(false);
+        Self::begin(shared, node, more)
+    }
+
+    fn begin(
+        shared: &Shared,
+        node: NodeOptions,
         more: impl FnOnce(ContextOptions) -> Result<ContextOptions>,
     ) -> Result<Self> {
         let options = more(ContextOptions {
@@ -68,14 +86,6 @@ impl Session {
             ..ContextOptions::default()
         })?;
         let context = Context::with_options(options).context("joining the graph")?;
-        let hidden = format!("_pteros_cli_{}", std::process::id());
-        let node = match node_name {
-            Some(name) => NodeOptions::new(name),
-            // As the nodes of ros2's command: others need not know its parameters.
-            None => NodeOptions::new(hidden)
-                .start_parameter_services(false)
-                .start_parameter_event_publisher(false),
-        };
         let node = context.node_with(node)?;
         let executor = SingleThreadedExecutor::new(&context);
         executor.add_node(&node)?;

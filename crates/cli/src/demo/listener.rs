@@ -23,7 +23,7 @@ pub struct Listener {
 impl Listener {
     /// Prints what is heard until Ctrl-C.
     pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open(shared, Some("listener"))?;
+        let session = Session::open_as(shared, "listener")?;
         let logger = session.node.logger();
         let (sender, heard) = channel();
         let forward = move |sample: Sample<msg::String>| {

@@ -23,7 +23,7 @@ pub struct Talker {
 impl Talker {
     /// Publishes until Ctrl-C.
     pub fn run(self, shared: &Shared) -> Result<()> {
-        let session = Session::open(shared, Some("talker"))?;
+        let session = Session::open_as(shared, "talker")?;
         let logger = session.node.logger();
         let qos = QosProfile::default().keep_last(7);
         let publisher = session

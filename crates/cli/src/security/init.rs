@@ -48,10 +48,10 @@ impl Init {
             let answer = json!({ "keystore": root, "enclaves": names });
             return Ok(shared.console.json(&answer)?);
         }
-        shared.console.line(format!(
+        Ok(shared.console.line(format!(
             "keystore with {}; nodes, ours and other stacks', use it with\n\n  export ROS_SECURITY_KEYSTORE='{root}'\n  \
              export ROS_SECURITY_ENABLE=true\n  export ROS_SECURITY_STRATEGY=Enforce\n",
             names.join(", ")
-        ))
+        ))?)
     }
 }
