@@ -10,7 +10,6 @@
 mod as_bytes;
 mod aside;
 mod backlog;
-mod bound;
 mod changeable;
 mod coherent;
 pub mod config;

@@ -46,18 +46,14 @@ fn lateness((pair, w, r): &mut (Pair, W, R), count: usize, period_ms: i64) -> Ve
 }
 
 #[test]
-fn at_30_percent_loss_and_2_hz_one_in_a_thousand_is_later_than_200_ms() {
-    let mut late_ones = 0;
+fn at_30_percent_loss_and_2_hz_nothing_is_later_than_200_ms() {
     for seed in 0..40 {
         let mut link = joined(seed, Duration::from_micros(500));
         link.0.net.faults.loss_percent = 30;
         let late = lateness(&mut link, 120, 500);
-        late_ones += late.iter().filter(|late| **late > 200).count();
-        // With the next one it is missed at the latest.
         let worst = late.iter().max().unwrap();
-        assert!(*worst <= 700, "seed {seed}: {worst} ms");
+        assert!(*worst <= 200, "seed {seed}: {worst} ms");
     }
-    assert!(late_ones <= 40 * 120 / 1_000, "{late_ones} of 4 800");
 }
 
 #[test]

@@ -4,7 +4,6 @@
 #[path = "../pair/mod.rs"]
 mod pair;
 
-mod cost;
 mod destinations;
 mod fragments;
 mod history;
