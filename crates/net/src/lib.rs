@@ -12,6 +12,7 @@
 #![deny(unsafe_code)]
 #![deny(missing_docs)]
 
+mod bound;
 mod buffers;
 mod clock;
 mod interface;
@@ -24,6 +25,7 @@ mod timer;
 mod udp;
 mod wake;
 
+pub use bound::bound_udp_ports;
 pub use buffers::{BufferGrant, Grant};
 pub use clock::monotonic_nanos;
 pub use interface::{Interface, interfaces};

@@ -42,9 +42,9 @@ use crate::waiters::Waiters;
 use crate::writer::WriterEndpoint;
 
 /// Participant indices of this host that announcements are sent to, so that
-/// processes find each other without multicast. ROS 2's LOCALHOST range
-/// probes as many.
-const LOCAL_PEERS_MAX: u32 = 33;
+/// processes find each other without multicast, as far as somebody is bound to
+/// them. ROS 2's LOCALHOST range probes as many.
+pub(crate) const LOCAL_PEERS_MAX: u32 = 33;
 
 /// How long a goodbye may wait for room in the socket.
 const GOODBYE_WAIT: Duration = Duration::from_millis(20);

@@ -7,6 +7,7 @@
 use std::io;
 use std::io::IoSlice;
 use std::net::Ipv4Addr;
+use std::ops::RangeInclusive;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Weak};
 
@@ -151,6 +152,12 @@ pub trait Transport: Send + Sync {
     /// is. A transport that never refuses has room.
     fn wait_for_room(&self, _span: Duration) -> bool {
         true
+    }
+
+    /// Those of `ports` on which somebody of this host may be heard, if that is
+    /// known: what is sent to others is lost.
+    fn bound_ports(&self, _ports: RangeInclusive<u16>) -> Option<Vec<u16>> {
+        None
     }
 
     /// Takes one datagram, if one is there.

@@ -10,6 +10,7 @@
 mod as_bytes;
 mod aside;
 mod backlog;
+mod bound;
 mod changeable;
 mod coherent;
 pub mod config;

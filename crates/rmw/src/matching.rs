@@ -322,6 +322,7 @@ impl Core {
 
     /// Carries out what discovery has decided and sends what it has to send.
     pub(crate) fn serve_participant(&self, now: Instant) {
+        self.look_who_is_bound(now);
         let _order = self.match_order.lock();
         self.post_notices(now);
         loop {

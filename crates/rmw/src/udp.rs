@@ -6,13 +6,14 @@
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pteros_net::{
-    Events, Interface, Poller, Timer, UdpSocket, Waker, interfaces, monotonic_nanos,
-    shutdown_signal,
+    Events, Interface, Poller, Timer, UdpSocket, Waker, bound_udp_ports, interfaces,
+    monotonic_nanos, shutdown_signal,
 };
 use pteros_rtps::locator::{Locator, OwnAddress};
 use pteros_rtps::time::{Duration, Instant, Timestamp};
@@ -527,6 +528,13 @@ impl Transport for UdpTransport {
 
     fn wait_for_room(&self, span: Duration) -> bool {
         self.unicast.wait_for_room(span.to_std())
+    }
+
+    fn bound_ports(&self, ports: RangeInclusive<u16>) -> Option<Vec<u16>> {
+        let own = self.unicast.local_port();
+        let bound = bound_udp_ports(own.min(*ports.start())..=own.max(*ports.end()));
+        // A list without ourselves is not to be believed.
+        bound.ok().filter(|bound| bound.contains(&own))
     }
 
     fn receive(&self, buffer: &mut [u8]) -> Option<Received> {

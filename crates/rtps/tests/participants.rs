@@ -11,10 +11,10 @@ use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix};
 use pteros_rtps::locator::{Locator, Route};
 use pteros_rtps::outbox::Outbox;
-use pteros_rtps::participant::{LostReason, ParticipantEvent, RemoteEndpoint};
+use pteros_rtps::participant::{LostReason, Participant, ParticipantEvent, RemoteEndpoint};
 use pteros_rtps::qos::{Durability, EndpointQos, Liveliness, PolicyId, Reliability};
 use pteros_rtps::seq::SequenceNumber;
-use pteros_rtps::time::Duration;
+use pteros_rtps::time::{Duration, Instant};
 use pteros_rtps::wire::{DataHead, Heartbeat};
 
 fn secs(count: i64) -> Duration {
@@ -659,6 +659,46 @@ fn a_static_peer_that_knows_nobody_is_found_and_kept_without_multicast() {
     for node in 0..2 {
         assert_eq!(domain.nodes[node].machine.participants().count(), 1);
         assert!(losses(&domain, node).is_empty());
+    }
+}
+
+#[test]
+fn on_this_host_only_ports_that_somebody_is_bound_to_are_announced_to() {
+    let local = |port| Locator::udp_v4([127, 0, 0, 1], port);
+    let mut config = config(0, 0);
+    config.metatraffic_unicast = vec![local(7410)];
+    let ports = [7410, 7412, 7414, 7416];
+    config.announce_to = [GROUP, address(5)]
+        .into_iter()
+        .chain(ports.map(local))
+        .collect();
+    let everybody = config.announce_to.clone();
+    let mut now = Instant::ZERO;
+    let mut machine = Participant::new(now, config);
+    let mut out = Outbox::new();
+    // Whoever knows that its own port is bound does not call itself.
+    let all_but_ours = vec![GROUP, address(5), local(7412), local(7414), local(7416)];
+    for (bound, expected) in [
+        (None, everybody.clone()),
+        (
+            Some(vec![7410, 7414, 7400]),
+            vec![GROUP, address(5), local(7414)],
+        ),
+        (Some(vec![7410]), vec![GROUP, address(5)]),
+        (Some(ports.to_vec()), all_but_ours),
+        (None, everybody),
+    ] {
+        now = now.after(secs(4));
+        assert!(machine.announces_by(now));
+        machine.know_bound_ports(bound.clone());
+        out.clear();
+        machine.poll_transmit(now, &mut out);
+        assert!(!machine.announces_by(now));
+        let to: Vec<_> = out
+            .iter()
+            .flat_map(|datagram| datagram.to.to_vec())
+            .collect();
+        assert_eq!(to, expected, "{bound:?}");
     }
 }
 

@@ -30,7 +30,6 @@ const PLAIN: &[&str] = &[
     "gone-reader-not-forgotten",
     "heartbeat-begins-too-high",
     "heartbeat-ends-too-low",
-    "heartbeat-pause-not-reset",
     "hole-skipped",
     "late-joiner-gets-no-history",
     "lease-never-ends",
@@ -64,6 +63,9 @@ fn plain_bugs_are_noticed_within_two_dozen_seeds() {
 fn bugs_that_graphs_seldom_meet_are_noticed_by_scenarios() {
     for bug in [
         "forgets-where-it-left-off",
+        // Seen only by who looks soon after an outage: since slow writers ask with each
+        // message, no heartbeat's pause matters otherwise.
+        "heartbeat-pause-not-reset",
         "history-counts-as-lost",
         "publishing-proves-no-life",
     ] {

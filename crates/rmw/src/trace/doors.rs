@@ -3,6 +3,7 @@
 
 use std::any::TypeId;
 use std::io::{self, IoSlice};
+use std::ops::RangeInclusive;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
@@ -46,6 +47,10 @@ impl Transport for StampedTransport {
 
     fn wait_for_room(&self, span: Duration) -> bool {
         self.inner.wait_for_room(span)
+    }
+
+    fn bound_ports(&self, ports: RangeInclusive<u16>) -> Option<Vec<u16>> {
+        self.inner.bound_ports(ports)
     }
 
     fn receive(&self, buffer: &mut [u8]) -> Option<Received> {

@@ -214,17 +214,40 @@ impl Participant {
         }
     }
 
-    /// Where somebody may be whom we do not know: not at a neighbour's.
+    /// Whether an announcement is due.
+    pub fn announces_by(&self, now: Instant) -> bool {
+        self.announcer.next_timeout() <= now
+    }
+
+    /// Tells which ports of this host somebody is bound to; `None` where that is
+    /// not known. Until the next word nothing is announced to its other ports, nor
+    /// to ourselves: who binds one later announces itself, and is answered.
+    pub fn know_bound_ports(&mut self, ports: Option<Vec<u16>>) {
+        self.bound_ports = ports;
+    }
+
+    /// Where somebody may be whom we do not know: not at a neighbour's, and not
+    /// where nobody is.
     fn places_to_announce_at(&self) -> Arc<[Locator]> {
-        let is_neighbours = |at: &Locator| {
+        let is_vain = |at: &Locator| {
             let loopback = at.to_udp_v4().is_some_and(|(ip, _)| ip[0] == 127);
-            loopback && self.peers.has_neighbour_at(at.port)
+            loopback && (self.peers.has_neighbour_at(at.port) || self.is_unbound(at.port))
         };
-        if !self.announce_to.iter().any(is_neighbours) {
+        if !self.announce_to.iter().any(is_vain) {
             return self.announce_to.clone();
         }
-        let places = self.announce_to.iter().filter(|at| !is_neighbours(at));
+        let places = self.announce_to.iter().filter(|at| !is_vain(at));
         places.copied().collect()
+    }
+
+    /// Whether nobody is bound to a port of this host, but perhaps ourselves.
+    fn is_unbound(&self, port: u32) -> bool {
+        let Some(bound) = &self.bound_ports else {
+            return false;
+        };
+        let is_ours = |at: &Locator| at.port == port;
+        !bound.iter().any(|at| u32::from(*at) == port)
+            || self.config.metatraffic_unicast.iter().any(is_ours)
     }
 
     /// Answers candidates directly, so that they need not wait for our period,

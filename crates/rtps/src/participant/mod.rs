@@ -75,6 +75,8 @@ pub struct Participant {
     data: ParticipantData,
     announcer: Announcer,
     announce_to: Arc<[Locator]>,
+    /// Ports of this host that somebody is bound to, if that is known.
+    bound_ports: Option<Vec<u16>>,
     candidates: Candidates,
     claims: Claims,
     peers: Peers,
@@ -101,6 +103,7 @@ impl Participant {
             secured: secured.map(|own| Box::new(Secured::new(now, own, &data))),
             announcer: Announcer::new(now, &data, announce_period(&config)),
             announce_to: Arc::from(config.announce_to.as_slice()),
+            bound_ports: None,
             candidates: Candidates::default(),
             claims: Claims::default(),
             peers: Peers::default(),

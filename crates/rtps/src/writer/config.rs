@@ -102,8 +102,8 @@ pub struct HeartbeatConfig {
     /// not acknowledged (RTPS 2.5 §8.4.2.2.3); how often they come is ours to choose
     /// (§8.4.7.1, heartbeatPeriod).
     pub silent_max: Duration,
-    /// A heartbeat sent along with data asks for an acknowledgement after so
-    /// many samples ...
+    /// A heartbeat sent along with data asks for an acknowledgement if nothing was
+    /// written for half of `first` before it, or after so many samples ...
     pub ack_samples: u32,
     /// ... or so many bytes; otherwise readers answer only to report losses.
     pub ack_bytes: usize,
@@ -116,6 +116,16 @@ pub struct HeartbeatConfig {
 }
 
 impl HeartbeatConfig {
+    /// A writer that has written nothing for so long asks with its next sample.
+    pub(super) const fn pause_of_stream(&self) -> Duration {
+        Duration::from_nanos(self.first.as_nanos() / 2)
+    }
+
+    /// A heartbeat that is due within so long goes with a sample.
+    pub(super) const fn ahead(&self) -> Duration {
+        Duration::from_nanos(self.first.as_nanos() / 8)
+    }
+
     /// The pauses after news.
     pub(super) const fn pace(&self) -> Pace {
         Pace::new(self.first, self.steady)

@@ -167,6 +167,9 @@ pub struct Writer {
     /// Samples and bytes pushed since acknowledgements were last asked for.
     unasked_samples: u32,
     unasked_bytes: usize,
+    /// When something was written last, and whether that was after a pause.
+    wrote_at: Instant,
+    is_after_pause: bool,
     /// Some reader waits for a repair, a replay or a heartbeat of its own.
     has_debts: bool,
     /// Whose turn it is among the readers; past the last, the heartbeats'.
@@ -240,6 +243,8 @@ impl Writer {
             heartbeat_count: 0,
             unasked_samples: 0,
             unasked_bytes: 0,
+            wrote_at: Instant::ZERO,
+            is_after_pause: false,
             has_debts: false,
             creditor: 0,
             news_due: false,
@@ -470,6 +475,10 @@ impl Writer {
             if !fault!("heartbeat-pause-not-reset") {
                 self.heartbeat_pace = self.config.heartbeat.pace();
             }
+            let pause = self.config.heartbeat.pause_of_stream();
+            self.is_after_pause =
+                self.wrote_at == Instant::ZERO || now.since(self.wrote_at) >= pause;
+            self.wrote_at = now;
             let pause = self.pause_after_write();
             self.timers.set_no_later(TIMER_HEARTBEAT, now.after(pause));
         }

@@ -178,8 +178,12 @@ impl Writer {
             || unasked_bytes >= self.config.heartbeat.ack_bytes
             || self.blocked
             || half_full
+            // The next one may be long in coming: this saves a heartbeat of its own.
+            || (self.is_after_pause && !trusts)
             || fault!("acknowledgement-always-asked")
-            || self.timers.at(super::TIMER_HEARTBEAT) <= now;
+            // One of its own is soon due, and spared.
+            || self.timers.at(super::TIMER_HEARTBEAT) <= now.after(self.config.heartbeat.ahead());
+        self.is_after_pause &= !ask;
         if ask {
             self.unasked_samples = 0;
             self.unasked_bytes = 0;

@@ -4,6 +4,7 @@
 #[path = "../pair/mod.rs"]
 mod pair;
 
+mod cost;
 mod destinations;
 mod fragments;
 mod history;

@@ -3,14 +3,20 @@
 use crate::*;
 
 #[test]
-fn a_sample_and_its_heartbeat_are_one_datagram_and_want_no_answer() {
+fn a_sample_and_its_heartbeat_are_one_datagram_and_soon_after_another_want_no_answer() {
     let (mut pair, w, r) = joined(reliable(), reliable());
-    pair.write_many(w, 1);
-    pair.run(Duration::from_millis(1));
-    assert_eq!(pair.numbers(r), [1]);
+    for n in 1..=2 {
+        pair.write_many(w, 1);
+        pair.run(Duration::from_millis(1));
+        assert_eq!(pair.numbers(r).last(), Some(&n));
+    }
     assert_eq!(
         pair.net.log,
-        [vec![Said::Data(1), Said::Heartbeat(1, 1, true)]]
+        [
+            vec![Said::Data(1), Said::Heartbeat(1, 1, false)],
+            vec![Said::AckNack(2, 0)],
+            vec![Said::Data(2), Said::Heartbeat(1, 2, true)],
+        ]
     );
 }
 

@@ -37,6 +37,9 @@ const SUPERVISOR: usize = 4;
 /// How long a dead process is taken for alive.
 const LEASE: Duration = Duration::from_secs(2);
 
+/// How long a life but the last lasts at most.
+const LIFE_MILLIS_MAX: u64 = 4_000;
+
 /// Until whoever waits for it has heard of its end.
 const WORD: Duration = Duration::from_millis(500);
 
@@ -121,7 +124,7 @@ fn lives(stage: &Stage, truth: &Arc<Truth>) -> Process {
     let asker = stage.asker(SERVER);
     loop {
         let process = live(stage, truth);
-        let span = stage.random.lock().u64(300..4_000);
+        let span = stage.random.lock().u64(300..LIFE_MILLIS_MAX);
         stage.sim.pass(Duration::from_millis(span));
         if !asker.goes_on() && truth.life() > 1 {
             return process;
@@ -239,6 +242,10 @@ fn client(stage: &Stage, number: usize, truth: Arc<Truth>) -> Companion {
             truth,
             random: Rng::with_seed(seed),
         };
+        if number == 1 {
+            one.node.spin_until(|| one.hold.is_ready(), SOON);
+            one.wait_in_vain();
+        }
         while one.asker.goes_on() {
             one.ask();
             one.node.spin_until(|| false, Duration::from_millis(30));
@@ -316,6 +323,31 @@ impl One {
         if let Ok(call) = self.hold.call_async(&request) {
             self.held.push((self.asker.sim.now(), call));
         }
+    }
+
+    /// Waits for what nobody answers, longer than a life and the lease after it: only
+    /// the word of its server's end may end that.
+    fn wait_in_vain(&mut self) {
+        if !self.hold.is_ready() {
+            return;
+        }
+        let (begin, request) = (self.asker.sim.now(), self.request());
+        let limit = Duration::from_millis(LIFE_MILLIS_MAX) + LEASE + 2 * WORD;
+        let told = self
+            .asker
+            .call("hold", limit, || self.hold.call(&request, limit));
+        let now = self.asker.sim.now();
+        let book = &self.asker.book;
+        book.expect(told.is_err(), || {
+            format!("I13 nobody answers, and told is {told:?}")
+        });
+        // It was sent to a life that had begun, for it did not wait for a server.
+        book.expect(!self.truth.is_over(begin, now), || {
+            format!(
+                "I13 hold waited for {:?} for the dead: {told:?}",
+                now - begin
+            )
+        });
     }
 
     /// Asks for a goal, then for its result: within a limit, or for as long as it

@@ -1,0 +1,51 @@
+//! How many datagrams reliability costs, both ways counted.
+
+use crate::*;
+
+/// Datagrams of `count` samples with `pause_us` between them, all of which must be
+/// acknowledged 20 ms after the last.
+fn datagrams(count: usize, pause_us: i64) -> usize {
+    let (mut pair, w, r) = joined(keep_all(2_000), reliable());
+    pair.run_ms(100);
+    let before = pair.net.log.len();
+    for _ in 0..count {
+        pair.write_many(w, 1);
+        pair.run(Duration::from_micros(pause_us));
+    }
+    pair.run_ms(20);
+    assert_eq!(pair.numbers(r).len(), count);
+    assert!(pair.writers[w.0].machine.is_acked_by_all());
+    pair.net.log.len() - before
+}
+
+#[test]
+fn a_slow_stream_costs_an_acknowledgement_per_message_and_no_heartbeat_of_its_own() {
+    for hz in [1, 10, 50, 100, 150] {
+        let sent = datagrams(100, 1_000_000 / hz);
+        assert_eq!(sent, 200, "{hz} Hz");
+    }
+}
+
+#[test]
+fn a_fast_stream_and_a_burst_cost_an_acknowledgement_now_and_then() {
+    // One in 10 ms, and the last is asked for.
+    for (pause_us, most) in [(1_000, 1_130), (100, 1_020), (0, 1_007)] {
+        let sent = datagrams(1_000, pause_us);
+        assert!(sent <= most, "{pause_us} us: {sent}");
+    }
+}
+
+#[test]
+fn a_message_lost_at_the_end_of_a_slow_stream_is_repaired_as_soon_as_before() {
+    let (mut pair, w, r) = joined(reliable(), reliable());
+    for _ in 0..5 {
+        pair.write_many(w, 1);
+        pair.run_ms(100);
+    }
+    pair.net.drop_next(1, is_data(6));
+    pair.write_many(w, 1);
+    // The pause before a heartbeat, three ways across the network.
+    pair.run_ms(10);
+    pair.run(pair.net.latency.times(4));
+    assert_eq!(pair.numbers(r).last(), Some(&6));
+}
