@@ -2,9 +2,10 @@
 //! for the first time costs more than writing it, and what was written long ago
 //! has left the caches. So one that keeps all, and may be made to wait anyway,
 //! gives its readers a moment before it takes fresh memory; no longer than that
-//! would cost.
+//! would cost. One that keeps it for late joiners, too, takes fresh memory at once:
+//! nothing comes back.
 
-use pteros_rtps::qos::{History, Reliability};
+use pteros_rtps::qos::{Durability, EndpointQos, History, Reliability};
 use pteros_rtps::time::Duration;
 
 use crate::core::Core;
@@ -29,9 +30,7 @@ impl Core {
         writer: &WriterEndpoint,
         bytes: usize,
     ) -> Option<Chunk> {
-        let qos = &writer.data.qos;
-        let may_wait = qos.history == History::KeepAll && qos.reliability == Reliability::Reliable;
-        if !may_wait || bytes < LARGE_BYTES {
+        if bytes < LARGE_BYTES || !gets_memory_back(&writer.data.qos) {
             return None;
         }
         if writer.state.lock().machine.kept_count() < UNDER_WAY_MIN {
@@ -47,5 +46,46 @@ impl Core {
             });
         }
         found
+    }
+}
+
+/// Whether readers that acknowledge give memory back, for which the publisher may be
+/// made to wait.
+fn gets_memory_back(qos: &EndpointQos) -> bool {
+    qos.history == History::KeepAll
+        && qos.reliability == Reliability::Reliable
+        && qos.durability == Durability::Volatile
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_keeps_all_until_it_is_acknowledged_waits_for_used_memory() {
+        let waits = EndpointQos {
+            history: History::KeepAll,
+            reliability: Reliability::Reliable,
+            durability: Durability::Volatile,
+            ..EndpointQos::default()
+        };
+        assert!(gets_memory_back(&waits));
+        let keeps = |durability| EndpointQos {
+            durability,
+            ..waits.clone()
+        };
+        // What late joiners may want is kept: its memory does not come back.
+        assert!(!gets_memory_back(&keeps(Durability::TransientLocal)));
+        assert!(!gets_memory_back(&keeps(Durability::Transient)));
+        let overwrites = EndpointQos {
+            history: History::KeepLast(10),
+            ..waits.clone()
+        };
+        assert!(!gets_memory_back(&overwrites));
+        let never_waits = EndpointQos {
+            reliability: Reliability::BestEffort,
+            ..waits.clone()
+        };
+        assert!(!gets_memory_back(&never_waits));
     }
 }
