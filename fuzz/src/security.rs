@@ -224,7 +224,7 @@ pub fn sealed() -> Vec<Vec<u8>> {
         let mut bytes = vec![choice];
         let layer = [Layer::Payload, Layer::Submessage, Layer::Message][usize::from(choice % 3)];
         let mut sealer = Sealer::new(material(choice / 3)).expect("randomness");
-        let sealed = sealer.seal(layer, &SEALED, &[], &mut bytes);
+        let sealed = sealer.seal(layer, &SEALED, [], &mut bytes);
         sealed.expect("what fits");
         all.push(bytes);
     }

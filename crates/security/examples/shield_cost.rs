@@ -95,11 +95,16 @@ fn main() {
         ("ENCRYPT", "ENCRYPT", "ENCRYPT"),
         ("SIGN", "NONE", "NONE"),
         ("NONE", "ENCRYPT", "NONE"),
+        (
+            "SIGN_WITH_ORIGIN_AUTHENTICATION",
+            "ENCRYPT_WITH_ORIGIN_AUTHENTICATION",
+            "ENCRYPT",
+        ),
         ("NONE", "NONE", "NONE"),
     ] {
         println!("message {rtps}, submessage {metadata}, payload {data}");
         let governance = governance(rtps, metadata, data);
-        for bytes in [64, 1_024, 63_000] {
+        for bytes in [64, 256, 1_024, 63_000] {
             let (out, back) = pair(&governance);
             let (head, payload) = (head(bytes), vec![7; bytes]);
             let mut sealed = Sealed::default();

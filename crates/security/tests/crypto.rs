@@ -2,7 +2,7 @@
 //! and by nobody after a single bit was changed.
 
 use pteros_security::crypto::{
-    Frame, KeyMaterial, KeyMaterialError, Layer, OpenError, Opener, SealError, Sealer,
+    Frame, KeyMaterial, KeyMaterialError, Layer, OpenError, Opener, Receiver, SealError, Sealer,
     TransformKind, key_exchange_material,
 };
 
@@ -50,12 +50,12 @@ fn everything_that_is_sealed_is_opened_and_no_bit_of_it_may_change() {
                 let material = KeyMaterial::generate(kind, with_origin).unwrap();
                 let mut sealer = Sealer::new(material.clone()).unwrap();
                 let mut opener = Opener::new(material.clone(), with_origin);
-                let receivers = if with_origin { vec![&material] } else { vec![] };
+                let receivers = with_origin.then(|| Receiver::new(material.clone()));
                 let mut sealed = Vec::new();
                 sealer
                     .seal(layer, &SUBMESSAGE, &receivers, &mut sealed)
                     .unwrap();
-                assert!(sealed.len() - 16 <= Sealer::overhead_bytes(layer, receivers.len()));
+                assert!(sealed.len() - 16 <= Sealer::overhead_bytes(layer, with_origin.into()));
                 let opened = open(&mut opener, layer, &sealed);
                 assert_eq!(
                     opened.as_deref(),
@@ -87,26 +87,50 @@ fn everything_that_is_sealed_is_opened_and_no_bit_of_it_may_change() {
 #[test]
 fn each_receiver_can_tell_the_sender_from_others_who_have_the_common_key() {
     let ours = KeyMaterial::generate(TransformKind::Aes256Gcm, true).unwrap();
-    let theirs = ours.for_another_receiver().unwrap();
+    let theirs = Receiver::new(ours.for_another_receiver().unwrap());
+    let our_own = Receiver::new(ours.clone());
     let mut sealer = Sealer::new(ours.clone()).unwrap();
     let mut both = Vec::new();
     sealer
-        .seal(Layer::Submessage, &SUBMESSAGE, &[&ours, &theirs], &mut both)
+        .seal(
+            Layer::Submessage,
+            &SUBMESSAGE,
+            [&our_own, &theirs],
+            &mut both,
+        )
         .unwrap();
-    for material in [&ours, &theirs] {
-        let mut opener = Opener::new(material.clone(), true);
+    for receiver in [&our_own, &theirs] {
+        let mut opener = Opener::new(receiver.material().clone(), true);
         assert!(open(&mut opener, Layer::Submessage, &both).is_some());
     }
     // A receiver that forges has the common key, but not the other's own.
     let mut forged = Vec::new();
     sealer
-        .seal(Layer::Submessage, &SUBMESSAGE, &[&theirs], &mut forged)
+        .seal(Layer::Submessage, &SUBMESSAGE, [&theirs], &mut forged)
         .unwrap();
     let mut opener = Opener::new(ours, true);
     let mut buffer = Vec::new();
     let (frame, rest) = Frame::of_submessage(&forged).unwrap();
     assert_eq!(opener.open(&frame, &mut buffer), Err(OpenError::Origin));
     assert!(rest.is_empty());
+}
+
+#[test]
+fn a_receivers_code_is_right_in_whichever_session_it_is_asked_for() {
+    let material = KeyMaterial::generate(TransformKind::Aes256Gcm, true).unwrap();
+    let receiver = Receiver::new(material.clone());
+    let mut opener = Opener::new(material.clone(), true);
+    // Sealers of one key, each in a session of its own, in turns.
+    let sealer = |_| Sealer::new(material.clone()).unwrap();
+    let mut sealers: Vec<_> = (0..3).map(sealer).collect();
+    for round in 0..9 {
+        let sealer = &mut sealers[[0, 0, 1, 2][round % 4]];
+        let mut sealed = Vec::new();
+        sealer
+            .seal(Layer::Message, &SUBMESSAGE, [&receiver], &mut sealed)
+            .unwrap();
+        assert!(open(&mut opener, Layer::Message, &sealed).is_some());
+    }
 }
 
 #[test]
@@ -118,7 +142,7 @@ fn what_should_be_encrypted_is_not_believed_when_it_is_only_signed() {
     let mut sealed = Vec::new();
     let mut sealer = Sealer::new(signing).unwrap();
     sealer
-        .seal(Layer::Payload, b"forged text.", &[], &mut sealed)
+        .seal(Layer::Payload, b"forged text.", [], &mut sealed)
         .unwrap();
     let mut opener = Opener::new(material, false);
     let frame = Frame::of_payload(&sealed).unwrap();
@@ -133,7 +157,7 @@ fn sessions_that_change_with_every_message_and_overtake_one_another_are_opened()
         let mut sealer = Sealer::new(material.clone()).unwrap();
         let mut one = Vec::new();
         sealer
-            .seal(Layer::Payload, &[round; 33], &[], &mut one)
+            .seal(Layer::Payload, &[round; 33], [], &mut one)
             .unwrap();
         sealed.push(one);
     }
@@ -158,7 +182,7 @@ fn nothing_is_allocated_once_buffers_and_session_are_there() {
     for _ in 0..100 {
         sealed.clear();
         sealer
-            .seal(Layer::Message, &plain, &[], &mut sealed)
+            .seal(Layer::Message, &plain, [], &mut sealed)
             .unwrap();
         let frame = Frame::of_message(&sealed).unwrap();
         let opened = opener.open(&frame, &mut buffer).unwrap();
@@ -173,13 +197,14 @@ fn what_does_not_fit_a_submessage_is_an_error_and_leaves_the_buffer() {
     let mut sealer = Sealer::new(material.clone()).unwrap();
     let mut out = vec![1, 2, 3];
     let long = vec![0; 66_000];
-    let refused = sealer.seal(Layer::Submessage, &long, &[], &mut out);
+    let refused = sealer.seal(Layer::Submessage, &long, [], &mut out);
     assert!(matches!(refused, Err(SealError::TooLong(_))));
-    let many = vec![&material; 4000];
-    let refused = sealer.seal(Layer::Submessage, &SUBMESSAGE, &many, &mut out);
+    let receiver = Receiver::new(material);
+    let many = std::iter::repeat_n(&receiver, 4000);
+    let refused = sealer.seal(Layer::Submessage, &SUBMESSAGE, many, &mut out);
     assert_eq!(refused, Err(SealError::TooManyReceivers(4000)));
     assert_eq!(out, [1, 2, 3]);
-    assert!(sealer.seal(Layer::Payload, &long, &[], &mut out).is_ok());
+    assert!(sealer.seal(Layer::Payload, &long, [], &mut out).is_ok());
 }
 
 #[test]
@@ -191,7 +216,7 @@ fn odd_lengths_are_padded_to_whole_words_within_submessages() {
         let plain = vec![9; length];
         let mut sealed = Vec::new();
         sealer
-            .seal(Layer::Submessage, &plain, &[], &mut sealed)
+            .seal(Layer::Submessage, &plain, [], &mut sealed)
             .unwrap();
         assert_eq!(sealed.len() % 4, 0);
         assert_eq!(open(&mut opener, Layer::Submessage, &sealed), Some(plain));
@@ -235,7 +260,7 @@ fn both_ends_of_a_handshake_derive_the_same_key_for_keys() {
     let mut sealed = Vec::new();
     Sealer::new(ours.clone())
         .unwrap()
-        .seal(Layer::Submessage, &SUBMESSAGE, &[], &mut sealed)
+        .seal(Layer::Submessage, &SUBMESSAGE, [], &mut sealed)
         .unwrap();
     let mut opener = Opener::new(ours, false);
     assert!(open(&mut opener, Layer::Submessage, &sealed).is_some());
@@ -246,6 +271,7 @@ fn random_bytes_are_never_opened_and_never_panic() {
     let material = KeyMaterial::generate(TransformKind::Aes256Gmac, true).unwrap();
     let mut opener = Opener::new(material.clone(), true);
     let mut sealer = Sealer::new(material.clone()).unwrap();
+    let receiver = Receiver::new(material);
     let mut next = numbers(11);
     for round in 0..20_000 {
         let mut bytes: Vec<u8> = (0..next() % 150).map(|_| next() as u8).collect();
@@ -253,7 +279,7 @@ fn random_bytes_are_never_opened_and_never_panic() {
             // Something that begins well.
             bytes.clear();
             sealer
-                .seal(Layer::Message, &SUBMESSAGE, &[&material], &mut bytes)
+                .seal(Layer::Message, &SUBMESSAGE, [&receiver], &mut bytes)
                 .unwrap();
             for _ in 0..1 + next() % 3 {
                 let at = next() % bytes.len();

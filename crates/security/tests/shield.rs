@@ -3,7 +3,7 @@
 
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 use pteros_security::attributes::SecurityInfo;
-use pteros_security::crypto::{KeyMaterial, TransformKind};
+use pteros_security::crypto::{KeyMaterial, Receiver, TransformKind};
 use pteros_security::document::Source;
 use pteros_security::governance::Governance;
 use pteros_security::shield::{Refusal, Sealed, Shield, Unsealed, Workspace};
@@ -547,7 +547,12 @@ fn each_of_several_readers_is_told_apart_where_the_origin_is_proven() {
         let mut forged = message(ALICE, &[]);
         let layer = pteros_security::crypto::Layer::Message;
         sealer
-            .seal(layer, &inner, &[&keys[0]], &mut forged)
+            .seal(
+                layer,
+                &inner,
+                [&Receiver::new(keys[0].clone())],
+                &mut forged,
+            )
             .unwrap();
         assert_eq!(open(&world.bob, &forged).is_some(), passes);
     }
@@ -586,7 +591,7 @@ fn a_key_is_good_for_its_own_endpoint_only() {
         let mut bent = message(ALICE, &[]);
         let layer = pteros_security::crypto::Layer::Submessage;
         let inner = data(writer, READER, SECRET);
-        sealer.seal(layer, &inner, &[], &mut bent).unwrap();
+        sealer.seal(layer, &inner, [], &mut bent).unwrap();
         assert_eq!(open(&world.bob, &bent).is_some(), passes);
     }
     // Another endpoint does not come with the same key, nor with a weaker one.

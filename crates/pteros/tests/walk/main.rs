@@ -8,6 +8,7 @@ mod beside;
 mod calls;
 mod fixed;
 mod links;
+mod secured;
 mod traced;
 mod within;
 
@@ -65,16 +66,19 @@ impl Party {
     }
 
     fn open_traced(domain: u32, linked: bool, trace: Option<TraceOptions>) -> Self {
-        let env = CountingEnv::new();
-        let counters = env.counters.clone();
-        let options = ContextOptions {
+        Self::with(ContextOptions {
             shared_memory: SharedMemoryOptions {
                 on: linked,
                 ..SharedMemoryOptions::default()
             },
             trace,
             ..ContextOptions::local(domain)
-        };
+        })
+    }
+
+    fn with(options: ContextOptions) -> Self {
+        let env = CountingEnv::new();
+        let counters = env.counters.clone();
         let context = Context::with_env(Arc::new(env), options).unwrap();
         let node = context.node("party").unwrap();
         let executor = SingleThreadedExecutor::new(&context);

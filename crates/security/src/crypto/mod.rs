@@ -17,12 +17,14 @@
 mod framing;
 mod keys;
 mod opener;
+mod receiver;
 mod replay;
 mod sealer;
 
 pub use framing::{Frame, FrameError};
 pub use keys::{KeyMaterial, KeyMaterialError, TransformKind, key_exchange_material};
 pub use opener::{OpenError, Opened, Opener};
+pub use receiver::Receiver;
 pub use replay::ReplayWindow;
 pub use sealer::{Begun, Layer, SealError, Sealer};
 

@@ -9,7 +9,7 @@ use super::framing::{
     nonce,
 };
 use super::keys::SessionKey;
-use super::{KeyMaterial, Mac, SessionId};
+use super::{KeyMaterial, Receiver, SessionId};
 use crate::key::RandomnessFailed;
 
 /// What is protected.
@@ -91,11 +91,11 @@ impl Sealer {
     /// Appends the protected form of `plain` to `out`. `receivers` are those
     /// whose codes are added; a payload has none. After an error `out` is as it
     /// was.
-    pub fn seal(
+    pub fn seal<'r>(
         &mut self,
         layer: Layer,
         plain: &[u8],
-        receivers: &[&KeyMaterial],
+        receivers: impl IntoIterator<Item = &'r Receiver, IntoIter: Clone>,
         out: &mut Vec<u8>,
     ) -> Result<(), SealError> {
         let start = out.len();
@@ -183,9 +183,17 @@ impl Begun {
     /// Protects all that was appended to `out` since, and appends what stands
     /// after it. `receivers` are those whose codes are added; a payload has none.
     /// After an error `out` is good for nothing behind where this was begun.
-    pub fn end(self, receivers: &[&KeyMaterial], out: &mut Vec<u8>) -> Result<(), SealError> {
-        if receivers.len() > RECEIVERS {
-            return Err(SealError::TooManyReceivers(receivers.len()));
+    pub fn end<'r>(
+        self,
+        receivers: impl IntoIterator<Item = &'r Receiver, IntoIter: Clone>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SealError> {
+        let has_codes = self.postfix.is_some();
+        let receivers = receivers.into_iter();
+        let receivers = receivers.filter(|receiver| has_codes && receiver.has_key());
+        let count = receivers.clone().count();
+        if count > RECEIVERS {
+            return Err(SealError::TooManyReceivers(count));
         }
         let content = out.get_mut(self.at..).unwrap_or_default();
         let length = content.len();
@@ -197,16 +205,19 @@ impl Begun {
         if self.encrypts {
             self.fill_in_lengths(length, out)?;
         }
-        let receivers = match self.postfix {
-            None => &[],
-            Some(id) => {
-                let codes = receivers.len().saturating_mul(RECEIVER_BYTES);
-                submessage(out, id, codes.saturating_add(20))?;
-                receivers
-            }
-        };
+        if let Some(id) = self.postfix {
+            let codes = count.saturating_mul(RECEIVER_BYTES);
+            submessage(out, id, codes.saturating_add(20))?;
+        }
         out.extend(mac);
-        self.codes(receivers, &mac, out)
+        out.extend(u32::try_from(count).unwrap_or_default().to_be_bytes());
+        for receiver in receivers {
+            let code = receiver.code(self.session, self.nonce, &mac);
+            let (id, code) = code.ok_or(SealError::Cipher)?;
+            out.extend(id.0);
+            out.extend(code);
+        }
+        Ok(())
     }
 
     /// Pads ciphertext within a submessage and says how long it is.
@@ -227,27 +238,6 @@ impl Begun {
             let body = u16::try_from(body).map_err(|_| too_long())?;
             put(6, &body.to_le_bytes());
             out.extend([0; 3].iter().take(padding));
-        }
-        Ok(())
-    }
-
-    /// The codes of single receivers: of the common code, with their keys.
-    fn codes(
-        &self,
-        receivers: &[&KeyMaterial],
-        mac: &Mac,
-        out: &mut Vec<u8>,
-    ) -> Result<(), SealError> {
-        let counted = receivers.iter().filter(|one| one.receiver_key_id.is_some());
-        let count = u32::try_from(counted.count()).unwrap_or_default();
-        out.extend(count.to_be_bytes());
-        for receiver in receivers {
-            let id = receiver.receiver_key_id;
-            let key = receiver.receiver_session_key(self.session);
-            if let (Some(id), Some(key)) = (id, key) {
-                out.extend(id.0);
-                out.extend(key.sign(self.nonce, mac).ok_or(SealError::Cipher)?);
-            }
         }
         Ok(())
     }

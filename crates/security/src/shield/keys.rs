@@ -7,7 +7,7 @@ use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 
 use super::Shield;
 use super::peers::{Incoming, Peer};
-use crate::crypto::{KeyMaterial, Opener};
+use crate::crypto::{KeyMaterial, Opener, Receiver};
 use crate::key::RandomnessFailed;
 
 /// Why a peer's keys are not taken.
@@ -36,7 +36,9 @@ impl Shield {
         let state = self.state.read();
         let peer = state.peers.get(&remote);
         let peer = peer.filter(|peer| peer.kx.is_some());
-        peer.iter().map(|peer| peer.own_keys.clone()).collect()
+        peer.iter()
+            .map(|peer| peer.own_keys.material().clone())
+            .collect()
     }
 
     /// A peer's participant's keys. Where whole messages are not protected they
@@ -108,9 +110,10 @@ impl Shield {
                 match endpoint.protection.submessage.authenticates_origin() {
                     false => common,
                     true => match endpoint.receivers.entry(remote) {
-                        Entry::Occupied(known) => known.get().clone(),
+                        Entry::Occupied(known) => known.get().material().clone(),
                         Entry::Vacant(vacant) => {
-                            vacant.insert(common.for_another_receiver()?).clone()
+                            let receiver = Receiver::new(common.for_another_receiver()?);
+                            vacant.insert(receiver).material().clone()
                         }
                     },
                 },

@@ -35,7 +35,7 @@ use self::peers::{Exchange, Incoming, Peer, Remote};
 use self::protection::{EndpointProtection, secured_endpoints, transformation};
 use self::refusals::Refusals;
 use crate::attributes::SecurityInfo;
-use crate::crypto::{KeyMaterial, Layer, Opener, Sealer};
+use crate::crypto::{KeyMaterial, Layer, Opener, Receiver, Sealer};
 use crate::governance::{DomainRule, Protection};
 use crate::key::RandomnessFailed;
 
@@ -148,7 +148,7 @@ impl Shield {
             kx,
             vendor,
             shares_memory: false,
-            own_keys,
+            own_keys: Receiver::new(own_keys),
             participant: None,
             endpoints: BTreeMap::new(),
             keys: BTreeMap::new(),

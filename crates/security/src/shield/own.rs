@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use pteros_rtps::id::{EntityId, Guid};
 
 use super::protection::{EndpointProtection, transformation};
-use crate::crypto::{KeyMaterial, Sealer};
+use crate::crypto::{KeyMaterial, Receiver, Sealer};
 use crate::governance::PayloadProtection;
 use crate::key::RandomnessFailed;
 
@@ -20,7 +20,7 @@ pub(super) struct OwnEndpoint {
     pub idle: Option<KeyMaterial>,
     /// Keys with which single receivers tell that it was us, where they ask for
     /// that.
-    pub receivers: BTreeMap<Guid, KeyMaterial>,
+    pub receivers: BTreeMap<Guid, Receiver>,
 }
 
 impl OwnEndpoint {

@@ -8,7 +8,7 @@ use pteros_rtps::id::{EntityId, VendorId};
 
 use super::protection::EndpointProtection;
 use super::refusals::Refusal;
-use crate::crypto::{Frame, KeyId, KeyMaterial, OpenError, Opener, ReplayWindow, Sealer};
+use crate::crypto::{Frame, KeyId, KeyMaterial, OpenError, Opener, Receiver, ReplayWindow, Sealer};
 use crate::governance::PayloadProtection;
 
 /// Another participant.
@@ -21,7 +21,7 @@ pub(super) struct Peer {
     /// It has our own identity, so it may read what lies in our memory.
     pub shares_memory: bool,
     /// Our participant's keys as it knows them.
-    pub own_keys: KeyMaterial,
+    pub own_keys: Receiver,
     /// Its participant's keys.
     pub participant: Option<Mutex<Incoming>>,
     /// Those of its endpoints that match some of ours.

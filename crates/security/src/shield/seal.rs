@@ -13,7 +13,7 @@ use super::submessage::{
     INFO_TIMESTAMP, RTPS_HEADER_BYTES, ends, is_of_endpoint, payload_at,
 };
 use super::{Shield, State};
-use crate::crypto::{Begun, KeyMaterial, Layer, SealError, Sealer};
+use crate::crypto::{Begun, Layer, Receiver, SealError, Sealer};
 
 /// Why a datagram is not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -180,14 +180,17 @@ impl Shield {
     }
 
     /// Whose codes a whole message has.
-    fn message_receivers<'s>(&self, state: &'s State, to: GuidPrefix) -> Vec<&'s KeyMaterial> {
-        if !self.message.authenticates_origin() {
-            return Vec::new();
-        }
-        let is_meant = |prefix: GuidPrefix| to == GuidPrefix::UNKNOWN || to == prefix;
-        let peers = state.peers.iter();
-        let peers = peers.filter(|(prefix, peer)| is_meant(**prefix) && peer.kx.is_some());
-        peers.map(|(_, peer)| &peer.own_keys).collect()
+    fn message_receivers<'s>(
+        &self,
+        state: &'s State,
+        to: GuidPrefix,
+    ) -> impl Iterator<Item = &'s Receiver> + Clone {
+        let proves_origin = self.message.authenticates_origin();
+        let peers = proves_origin.then(|| state.peers.iter());
+        let is_meant = move |prefix: GuidPrefix| to == GuidPrefix::UNKNOWN || to == prefix;
+        let peers = peers.into_iter().flatten();
+        let peers = peers.filter(move |(prefix, peer)| is_meant(**prefix) && peer.kx.is_some());
+        peers.map(|(_, peer)| &peer.own_keys)
     }
 }
 
@@ -353,7 +356,7 @@ impl Writing<'_> {
         if let Some(whole) = datagram.whole {
             let to = datagram.only_for.unwrap_or(GuidPrefix::UNKNOWN);
             let receivers = self.shield.message_receivers(self.state, to);
-            whole.end(&receivers, &mut self.out.bytes)?;
+            whole.end(receivers, &mut self.out.bytes)?;
         }
         self.out.ends.push(self.out.bytes.len());
         Ok(())
@@ -376,7 +379,7 @@ impl State {
         let exchange = exchange.ok_or(Unsealed::Stranger(destination))?;
         let begun = begin(&exchange.sealer, Layer::Submessage, out)?;
         gather.copy(next.bytes, out);
-        Ok(begun.end(&[], out)?)
+        Ok(begun.end([], out)?)
     }
 }
 
@@ -399,7 +402,7 @@ fn seal_endpoint<P: Deref<Target = [u8]>>(
         return Ok(());
     };
     if !endpoint.protection.submessage.authenticates_origin() {
-        return Ok(begun.end(&[], out)?);
+        return Ok(begun.end([], out)?);
     }
     let is_meant = |prefix: GuidPrefix, entity: EntityId| {
         (destination == GuidPrefix::UNKNOWN || destination == prefix)
@@ -407,8 +410,7 @@ fn seal_endpoint<P: Deref<Target = [u8]>>(
     };
     let receivers = endpoint.receivers.iter();
     let receivers = receivers.filter(|(guid, _)| is_meant(guid.prefix, guid.entity));
-    let receivers: Vec<_> = receivers.map(|(_, keys)| keys).collect();
-    Ok(begun.end(&receivers, out)?)
+    Ok(begun.end(receivers.map(|(_, keys)| keys), out)?)
 }
 
 /// Writes a DATA or DATA_FRAG with its payload protected.
@@ -425,7 +427,7 @@ fn seal_payload<P: Deref<Target = [u8]>>(
     gather.copy(at, out);
     let begun = begin(sealer, Layer::Payload, out)?;
     gather.copy(next.bytes.saturating_sub(at), out);
-    begun.end(&[], out)?;
+    begun.end([], out)?;
     let length = out.len().saturating_sub(start);
     let length = length.saturating_sub(HEADER_BYTES);
     let short = u16::try_from(length).map_err(|_| SealError::TooLong(length))?;

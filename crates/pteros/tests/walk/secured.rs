@@ -1,0 +1,95 @@
+//! The walk over UDP once more, protected as SROS 2 ships it: whole messages signed,
+//! submessages and payloads encrypted. No allocation more, no system call more.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the test runs itself again and says so in variables"
+)]
+
+use std::process::Command;
+use std::time::SystemTime;
+
+use pteros_security::date::UnixTime;
+use pteros_security::governance::Protection;
+use pteros_security::keystore::{Keystore, Options};
+
+use super::*;
+
+const PART: &str = "PTEROS_TEST_PART";
+const DOMAIN: u32 = 205;
+
+/// As its environment says, reached by UDP.
+fn secured() -> Party {
+    Party::with(ContextOptions {
+        use_environment: true,
+        shared_memory: SharedMemoryOptions {
+            on: false,
+            ..SharedMemoryOptions::default()
+        },
+        ..ContextOptions::local(DOMAIN)
+    })
+}
+
+/// In a process of its own: what is secured is said by its environment.
+#[test]
+fn child() {
+    if std::env::var(PART).is_err() {
+        return;
+    }
+    let (talker, listener) = (secured(), secured());
+    let heard = Heard::default();
+    let sink = heard.clone();
+    let subscription = listener
+        .node
+        .create_subscription::<Text>("t", 10, move |_| sink.note())
+        .unwrap();
+    let publisher = talker.node.create_publisher::<Text>("t", 10).unwrap();
+    until(&talker, &listener, || {
+        publisher.matched_count() == 1 && subscription.matched_count() == 1
+    });
+    let mut rounds = Rounds::new(&talker, &listener, &publisher, &heard);
+    rounds.play(100, false);
+    rounds.play(ROUNDS, true);
+    let Rounds { sent, received, .. } = rounds;
+    println!("publishing {ROUNDS}: {sent:?}; receiving: {received:?}");
+    heard.on_this_thread();
+
+    let (allocations, calls) = sent;
+    assert!(allocations <= 2 * ROUNDS, "{allocations}, as without");
+    let about_one_each = ROUNDS..=ROUNDS + ROUNDS / 10;
+    assert!(about_one_each.contains(&calls.sends), "{calls:?}");
+    let (allocations, calls) = received;
+    assert!(allocations <= 2 * ROUNDS + ROUNDS / 10, "{allocations}");
+    assert!(about_one_each.contains(&calls.receives), "{calls:?}");
+    assert_eq!(calls.wakes, 0, "nobody else is woken");
+    println!("all well");
+}
+
+#[test]
+fn a_secured_message_allocates_nothing_more_and_is_one_datagram_too() {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let now = UnixTime(i64::try_from(now.unwrap().as_secs()).unwrap());
+    for rtps in [Protection::Sign, Protection::SignWithOriginAuthentication] {
+        let name = format!("pteros-walk-{}-{rtps:?}", std::process::id());
+        let root = std::env::temp_dir().join(name);
+        let options = Options {
+            domain: DOMAIN,
+            rtps,
+            ..Options::default()
+        };
+        let keystore = Keystore::create(&root, &options, now).unwrap();
+        keystore.create_enclave("/", None, &options, now).unwrap();
+        let said = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "secured::child", "--nocapture"])
+            .env(PART, "secured")
+            .env("ROS_SECURITY_ENABLE", "true")
+            .env("ROS_SECURITY_KEYSTORE", &root)
+            .env_remove("ROS_SECURITY_STRATEGY")
+            .env_remove("ROS_SECURITY_ENCLAVE_OVERRIDE")
+            .output()
+            .unwrap();
+        std::fs::remove_dir_all(&root).unwrap();
+        let text = String::from_utf8_lossy(&said.stdout);
+        let errors = String::from_utf8_lossy(&said.stderr);
+        assert!(text.contains("all well"), "{rtps:?}: {text}{errors}");
+    }
+}
