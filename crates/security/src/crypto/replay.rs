@@ -14,8 +14,9 @@ pub struct ReplayWindow {
     next_closed: usize,
     /// The largest vector of the session.
     newest: u64,
-    /// The ones before it: bit 0 is the newest.
-    seen: [u64; WORDS],
+    /// One bit for each vector, in a ring: a word that the newest one enters is
+    /// cleared, so nothing moves as it goes on (RFC 6479).
+    seen: [u64; WORDS as usize],
 }
 
 impl Default for ReplayWindow {
@@ -25,7 +26,7 @@ impl Default for ReplayWindow {
             closed: [None; CLOSED],
             next_closed: 0,
             newest: 0,
-            seen: [0; WORDS],
+            seen: [0; WORDS as usize],
         }
     }
 }
@@ -46,67 +47,48 @@ impl ReplayWindow {
             self.next_closed = self.next_closed.saturating_add(1) % CLOSED;
             self.session = Some(session);
             self.newest = vector;
-            self.seen = [0; WORDS];
-            self.mark(0);
-            return true;
-        }
-        if vector > self.newest {
-            self.shift(vector.saturating_sub(self.newest));
-            self.newest = vector;
-            self.mark(0);
-            return true;
-        }
-        let back = self.newest.saturating_sub(vector);
-        if back >= Self::WINDOW || self.is_marked(back) {
+            self.seen = [0; WORDS as usize];
+        } else if vector > self.newest {
+            self.enter(vector);
+        } else if self.newest.saturating_sub(vector) >= Self::WINDOW {
             return false;
         }
-        self.mark(back);
-        true
+        self.mark(vector)
     }
 
-    fn shift(&mut self, by: u64) {
-        if by >= Self::WINDOW {
-            self.seen = [0; WORDS];
-            return;
+    /// Makes it the newest, and the words between it and the one before empty.
+    fn enter(&mut self, vector: u64) {
+        let (from, to) = (self.newest / 64, vector / 64);
+        let words = to.saturating_sub(from).min(WORDS);
+        for word in 0..words {
+            if let Some(word) = self.word(to.saturating_sub(word)) {
+                *word = 0;
+            }
         }
-        let words = usize::try_from(by / 64).unwrap_or(WORDS);
-        let bits = u32::try_from(by % 64).unwrap_or(0);
-        let before = self.seen;
-        for (index, word) in self.seen.iter_mut().enumerate() {
-            let from = |back: usize| {
-                let at = index.checked_sub(words.saturating_add(back));
-                at.and_then(|at| before.get(at)).copied().unwrap_or(0)
-            };
-            let carried = from(1)
-                .checked_shr(64_u32.saturating_sub(bits))
-                .unwrap_or(0);
-            *word = from(0).checked_shl(bits).unwrap_or(0) | carried;
-        }
+        self.newest = vector;
     }
 
-    fn mark(&mut self, back: u64) {
-        if let Some((word, bit)) = place(back)
-            && let Some(word) = self.seen.get_mut(word)
-        {
-            *word |= bit;
-        }
+    /// Whether it was not there before.
+    fn mark(&mut self, vector: u64) -> bool {
+        let bit = 1_u64.rotate_left(u32::try_from(vector % 64).unwrap_or(0));
+        let Some(word) = self.word(vector / 64) else {
+            return false;
+        };
+        let is_fresh = *word & bit == 0;
+        *word |= bit;
+        is_fresh
     }
 
-    fn is_marked(&self, back: u64) -> bool {
-        place(back)
-            .is_some_and(|(word, bit)| self.seen.get(word).is_some_and(|word| word & bit != 0))
+    fn word(&mut self, number: u64) -> Option<&mut u64> {
+        self.seen.get_mut(usize::try_from(number % WORDS).ok()?)
     }
 
     /// How far back an old message may come: more than a full receive buffer.
     pub const WINDOW: u64 = 1024;
 }
 
-fn place(back: u64) -> Option<(usize, u64)> {
-    let word = usize::try_from(back / 64).ok()?;
-    Some((word, 1_u64.checked_shl(u32::try_from(back % 64).ok()?)?))
-}
-
-const WORDS: usize = 16;
+/// The window, and the word that the newest vector is about to fill.
+const WORDS: u64 = ReplayWindow::WINDOW / 64 + 1;
 /// Sessions that senders who count begin in a lifetime: one for every 2^32 messages.
 const CLOSED: usize = 8;
 

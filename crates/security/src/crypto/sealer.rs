@@ -127,17 +127,17 @@ impl Sealer {
         if let Some(id) = prefix {
             submessage(out, id, HEADER_BYTES)?;
         }
-        out.extend(self.material.kind.octets());
-        out.extend(self.material.sender_key_id.0);
-        out.extend(self.session.0);
-        out.extend(vector);
+        out.extend_from_slice(&self.material.kind.octets());
+        out.extend_from_slice(&self.material.sender_key_id.0);
+        out.extend_from_slice(&self.session.0);
+        out.extend_from_slice(&vector);
         let encrypts = self.material.kind.encrypts();
         if encrypts {
             if prefix.is_some() {
                 submessage(out, SEC_BODY, 0)?;
             }
             // Its length, once that is known.
-            out.extend([0; 4]);
+            out.extend_from_slice(&[0; 4]);
         }
         Ok(Begun {
             key: Arc::clone(&self.key),
@@ -209,13 +209,14 @@ impl Begun {
             let codes = count.saturating_mul(RECEIVER_BYTES);
             submessage(out, id, codes.saturating_add(20))?;
         }
-        out.extend(mac);
-        out.extend(u32::try_from(count).unwrap_or_default().to_be_bytes());
+        out.extend_from_slice(&mac);
+        let count = u32::try_from(count).unwrap_or_default();
+        out.extend_from_slice(&count.to_be_bytes());
         for receiver in receivers {
             let code = receiver.code(self.session, self.nonce, &mac);
             let (id, code) = code.ok_or(SealError::Cipher)?;
-            out.extend(id.0);
-            out.extend(code);
+            out.extend_from_slice(&id.0);
+            out.extend_from_slice(&code);
         }
         Ok(())
     }
@@ -237,7 +238,7 @@ impl Begun {
             let body = length.saturating_add(4).saturating_add(padding);
             let body = u16::try_from(body).map_err(|_| too_long())?;
             put(6, &body.to_le_bytes());
-            out.extend([0; 3].iter().take(padding));
+            out.extend_from_slice([0; 3].get(..padding).unwrap_or_default());
         }
         Ok(())
     }
@@ -247,7 +248,7 @@ impl Begun {
 fn submessage(out: &mut Vec<u8>, id: u8, length: usize) -> Result<(), SealError> {
     let length = u16::try_from(length).map_err(|_| SealError::TooLong(length))?;
     let [low, high] = length.to_le_bytes();
-    out.extend([id, 1, low, high]);
+    out.extend_from_slice(&[id, 1, low, high]);
     Ok(())
 }
 
@@ -256,3 +257,36 @@ const HEADER_BYTES: usize = 20;
 const SESSION_MESSAGES: u64 = 1 << 32;
 /// 2^36 blocks of 16 bytes.
 const SESSION_BLOCKS: u64 = 1 << 36;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crypto::{Frame, Opener, TransformKind};
+
+    #[test]
+    fn a_session_that_is_worn_out_is_followed_by_the_next_and_all_are_opened() {
+        let material = KeyMaterial::generate(TransformKind::Aes256Gcm, true).unwrap();
+        let receiver = Receiver::new(material.clone());
+        let mut sealer = Sealer::new(material.clone()).unwrap();
+        let mut opener = Opener::new(material, true);
+        let mut seal = |sealer: &mut Sealer| {
+            let (mut sealed, mut plain) = (Vec::new(), Vec::new());
+            let heartbeat = [0x07, 1, 0, 0];
+            sealer
+                .seal(Layer::Submessage, &heartbeat, [&receiver], &mut sealed)
+                .unwrap();
+            let (frame, _) = Frame::of_submessage(&sealed).unwrap();
+            let opened = opener.open(&frame, &mut plain).unwrap();
+            assert_eq!(opened.bytes(), heartbeat);
+            (u32::from_be_bytes(frame.session.0), frame.vector)
+        };
+        let (first, _) = seal(&mut sealer);
+        sealer.vector = SESSION_MESSAGES;
+        let one = 1_u64.to_be_bytes();
+        assert_eq!(seal(&mut sealer), (first.wrapping_add(1), one));
+        sealer.blocks = SESSION_BLOCKS;
+        assert_eq!(seal(&mut sealer), (first.wrapping_add(2), one));
+        let two = 2_u64.to_be_bytes();
+        assert_eq!(seal(&mut sealer), (first.wrapping_add(2), two));
+    }
+}

@@ -5,9 +5,12 @@ use std::ops::Deref;
 
 #[derive(Debug)]
 pub(super) struct Gather<'a, P> {
+    /// What is left of the part that is being read; empty only at the end.
+    front: &'a [u8],
+    /// The parts behind it.
     parts: &'a [P],
-    /// Bytes of the first part that are done with.
-    at: usize,
+    /// Bytes in all of them.
+    left: usize,
 }
 
 impl<P> Clone for Gather<'_, P> {
@@ -18,26 +21,30 @@ impl<P> Clone for Gather<'_, P> {
 
 impl<'a, P: Deref<Target = [u8]>> Gather<'a, P> {
     pub fn new(parts: &'a [P]) -> Self {
-        let mut gather = Self { parts, at: 0 };
+        let mut gather = Self {
+            front: &[],
+            parts,
+            left: parts.iter().map(|part| part.len()).sum(),
+        };
         gather.settle();
         gather
     }
 
     /// What is left of the first part that has something left.
     pub fn front(&self) -> &'a [u8] {
-        let first = self.parts.first();
-        first
-            .and_then(|part| part.get(self.at..))
-            .unwrap_or_default()
+        self.front
     }
 
     pub fn len(&self) -> usize {
-        let all: usize = self.parts.iter().map(|part| part.len()).sum();
-        all.saturating_sub(self.at)
+        self.left
     }
 
     /// The next bytes, wherever they lie, as far as there are so many.
     pub fn peek<const N: usize>(&self) -> Option<[u8; N]> {
+        // All but a few stand in the first part.
+        if let Some(bytes) = self.front.first_chunk() {
+            return Some(*bytes);
+        }
         let mut bytes = [0; N];
         let mut gather = self.clone();
         let mut rest = bytes.as_mut_slice();
@@ -65,26 +72,23 @@ impl<'a, P: Deref<Target = [u8]>> Gather<'a, P> {
     }
 
     fn advance(&mut self, mut count: usize, mut see: impl FnMut(&[u8])) {
-        while count > 0 {
-            let front = self.front();
-            let now = front.get(..count.min(front.len())).unwrap_or_default();
-            if now.is_empty() {
-                return;
-            }
-            see(now);
-            count = count.saturating_sub(now.len());
-            self.at = self.at.saturating_add(now.len());
+        while count > 0 && !self.front.is_empty() {
+            let now = count.min(self.front.len());
+            let (seen, rest) = self.front.split_at_checked(now).unwrap_or_default();
+            see(seen);
+            count = count.saturating_sub(now);
+            self.left = self.left.saturating_sub(now);
+            self.front = rest;
             self.settle();
         }
     }
 
     /// Goes on to the next part that has something.
     fn settle(&mut self) {
-        while let Some((first, rest)) = self.parts.split_first()
-            && self.at >= first.len()
+        while self.front.is_empty()
+            && let Some((first, rest)) = self.parts.split_first()
         {
-            self.parts = rest;
-            self.at = 0;
+            (self.front, self.parts) = (first, rest);
         }
     }
 }

@@ -96,7 +96,9 @@ impl Refusals {
     }
 
     pub fn news(&self) -> Vec<(GuidPrefix, Refusal)> {
-        match self.has_news.swap(false, Ordering::AcqRel) {
+        // Asked for every datagram: a look is cheaper than an exchange.
+        let has_news = self.has_news.load(Ordering::Relaxed);
+        match has_news && self.has_news.swap(false, Ordering::AcqRel) {
             true => std::mem::take(&mut self.noted.lock().news),
             false => Vec::new(),
         }

@@ -86,7 +86,11 @@ struct Next {
 
 impl Next {
     fn of<P: Deref<Target = [u8]>>(gather: &Gather<'_, P>) -> Option<Self> {
-        let head = Head::read(&gather.peek::<HEADER_BYTES>()?)?;
+        let start = gather.peek::<16>();
+        let head = match &start {
+            Some(start) => Head::read(start)?,
+            None => Head::read(&gather.peek::<HEADER_BYTES>()?)?,
+        };
         let bytes = head.length.checked_add(HEADER_BYTES)?;
         if bytes > gather.len() {
             return None;
@@ -94,9 +98,8 @@ impl Next {
         let ends = match is_of_endpoint(head.id) {
             false => None,
             true => {
-                let start = gather.peek::<16>().filter(|_| bytes >= 16);
-                let start = start.as_ref().and_then(|start| start.get(HEADER_BYTES..));
-                Some(ends(head.id, start?)?)
+                let start = start.as_ref().filter(|_| bytes >= 16)?;
+                Some(ends(head.id, start.get(HEADER_BYTES..)?)?)
             }
         };
         Some(Self {
@@ -141,29 +144,16 @@ impl Shield {
         gather: &Gather<'_, P>,
         out: &mut Sealed,
     ) -> Result<(), Unsealed> {
-        let mut shares = [false; 2];
         let header = gather.peek::<RTPS_HEADER_BYTES>();
         let header = header.ok_or(Unsealed::Malformed)?;
-        let mut rest = gather.clone();
-        rest.skip(RTPS_HEADER_BYTES);
-        while rest.len() > 0 {
-            let next = Next::of(&rest).ok_or(Unsealed::Malformed)?;
-            if let Some(ends) = next.ends {
-                let [early, others] = &mut shares;
-                match Share::of(Role::of(ends.sender)) {
-                    Share::Early => *early = true,
-                    Share::Rest => *others = true,
-                }
-            }
-            rest.skip(next.bytes);
-        }
         let state = self.state.read();
-        let shares = [Share::Early, Share::Rest].into_iter().zip(shares);
-        for (share, _) in shares.filter(|(_, is_there)| *is_there) {
+        let mut share = None;
+        loop {
             let writing = Writing {
                 shield: self,
                 state: &state,
                 share,
+                left_out: None,
                 header,
                 bytes_max: match gather.len() <= FRAME_BYTES_MAX {
                     true => FRAME_BYTES_MAX,
@@ -174,9 +164,12 @@ impl Shield {
                 datagram: None,
                 out: &mut *out,
             };
-            writing.all(gather.clone())?;
+            match writing.all(gather.clone())? {
+                // Once more, for what may not stand beside the first.
+                Some(other) if share.is_none() => share = Some(other),
+                _ => return Ok(()),
+            }
         }
-        Ok(())
     }
 
     /// Whose codes a whole message has.
@@ -198,7 +191,9 @@ impl Shield {
 struct Writing<'w> {
     shield: &'w Shield,
     state: &'w State,
-    share: Share,
+    /// The first submessage's, if it is not said.
+    share: Option<Share>,
+    left_out: Option<Share>,
     header: [u8; RTPS_HEADER_BYTES],
     bytes_max: usize,
     /// What holds for the submessages that follow.
@@ -218,19 +213,29 @@ struct Datagram {
 }
 
 impl Writing<'_> {
-    fn all<P: Deref<Target = [u8]>>(mut self, mut gather: Gather<'_, P>) -> Result<(), Unsealed> {
+    /// Which share was left out, if there is anything of it.
+    fn all<P: Deref<Target = [u8]>>(
+        mut self,
+        mut gather: Gather<'_, P>,
+    ) -> Result<Option<Share>, Unsealed> {
         gather.skip(RTPS_HEADER_BYTES);
         while gather.len() > 0 {
             let next = Next::of(&gather).ok_or(Unsealed::Malformed)?;
-            match next.ends {
-                None => self.info(&next, &mut gather),
-                Some(ends) if Share::of(Role::of(ends.sender)) == self.share => {
-                    self.submessage(&next, ends, &mut gather)?;
-                }
-                Some(_) => gather.skip(next.bytes),
+            let Some(ends) = next.ends else {
+                self.info(&next, &mut gather);
+                continue;
+            };
+            let role = Role::of(ends.sender);
+            let share = Share::of(role);
+            if *self.share.get_or_insert(share) == share {
+                self.submessage(&next, (role, ends), &mut gather)?;
+            } else {
+                self.left_out = Some(share);
+                gather.skip(next.bytes);
             }
         }
-        self.close()
+        self.close()?;
+        Ok(self.left_out)
     }
 
     /// Takes note of what holds for those that follow, and tells it.
@@ -255,10 +260,9 @@ impl Writing<'_> {
     fn submessage<P: Deref<Target = [u8]>>(
         &mut self,
         next: &Next,
-        ends: Ends,
+        (role, ends): (Role, Ends),
         gather: &mut Gather<'_, P>,
     ) -> Result<(), Unsealed> {
-        let role = Role::of(ends.sender);
         let endpoint = match role {
             Role::Secured | Role::User => {
                 let endpoint = self.state.own.get(&ends.sender);
@@ -298,11 +302,15 @@ impl Writing<'_> {
             true => self.state.peers.len(),
             false => 0,
         };
+        let payload = match next.has_payload() {
+            true => Sealer::overhead_bytes(Layer::Payload, 0),
+            false => 0,
+        };
         let grown = [
             self.out.bytes.len().saturating_sub(datagram.start),
             next.bytes,
             Sealer::overhead_bytes(Layer::Submessage, receivers),
-            Sealer::overhead_bytes(Layer::Payload, 0),
+            payload,
             // What ends the message.
             Sealer::overhead_bytes(Layer::Message, codes),
         ];
@@ -319,27 +327,26 @@ impl Writing<'_> {
         }
         let out = &mut self.out.bytes;
         let start = out.len();
-        out.extend(self.header);
-        let whole = match self.share == Share::Rest && self.shield.message.is_on() {
+        out.extend_from_slice(&self.header);
+        let whole = match self.share == Some(Share::Rest) && self.shield.message.is_on() {
             false => None,
             true => {
                 let begun = begin(&self.shield.participant, Layer::Message, out)?;
                 // The header is outside, so it is told inside once more.
                 let [_, _, _, _, source @ ..] = self.header;
-                out.extend([INFO_SOURCE, 1]);
-                out.extend(Head::length_bytes(1, INFO_SOURCE_LENGTH));
-                out.extend([0; 4]);
-                out.extend(source);
+                let [low, high] = Head::length_bytes(1, INFO_SOURCE_LENGTH);
+                out.extend_from_slice(&[INFO_SOURCE, 1, low, high, 0, 0, 0, 0]);
+                out.extend_from_slice(&source);
                 Some(begun)
             }
         };
         if self.destination != GuidPrefix::UNKNOWN {
-            out.extend([INFO_DESTINATION, 1]);
-            out.extend(Head::length_bytes(1, 12));
-            out.extend(self.destination.0);
+            let [low, high] = Head::length_bytes(1, 12);
+            out.extend_from_slice(&[INFO_DESTINATION, 1, low, high]);
+            out.extend_from_slice(&self.destination.0);
         }
         if let Some((stamp, length)) = &self.timestamp {
-            out.extend(stamp.iter().take(*length));
+            out.extend_from_slice(stamp.get(..*length).unwrap_or_default());
         }
         self.datagram = Some(Datagram {
             start,
