@@ -558,7 +558,16 @@ impl<T: Send + 'static> Member for SubscriptionCore<T> {
     fn call(&self, item: Item) {
         // Its group runs one callback at a time.
         let callback = self.callback.as_ref().and_then(Mutex::try_lock);
+        let tracer = self.node.core().tracer();
+        let reader = self.endpoint.data.guid.entity;
+        let calling = tracer.map(|t| (t.call(reader), t));
+        if let Some((_, tracer)) = &calling {
+            tracer.note_taken(reader, &item.meta, item.weight());
+        }
         if let (Some(mut callback), Some(change)) = (callback, self.decode(item)) {
+            if let Some((calling, _)) = &calling {
+                calling.starts();
+            }
             self.note_unreadable(callback(change));
         }
     }

@@ -371,8 +371,11 @@ impl GroupCore {
     fn take(&self) -> Option<GroupChange> {
         let polled = self.members(false);
         let core = self.node.core().core();
-        let taken = core.take_of_group(&self.group, |gid| polled.contains_key(&gid));
-        taken.map(|(gid, item)| GroupChange { gid, item })
+        let (gid, item) = core.take_of_group(&self.group, |gid| polled.contains_key(&gid))?;
+        if let Some(tracer) = core.tracer() {
+            tracer.note_taken(gid.entity, &item.meta, item.weight());
+        }
+        Some(GroupChange { gid, item })
     }
 
     fn take_timeout(&self, timeout: Duration) -> Option<GroupChange> {

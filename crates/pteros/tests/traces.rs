@@ -10,7 +10,10 @@ use pteros::interfaces::example_interfaces::srv::{
 };
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
-use pteros::trace::{BYTES_MIN, EXTENSION, NoTrace, Record, Recording, Step, Trace, TraceOptions};
+use pteros::qos::Presentation;
+use pteros::trace::{
+    BYTES_MIN, Cause, EXTENSION, NoTrace, Record, Recording, Step, Trace, TraceOptions,
+};
 use pteros::{ContextError, Guid, OpenError, Path, SharedMemoryOptions, SubscriptionOptions};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -253,6 +256,69 @@ fn the_answer_to_a_request_comes_of_it() {
         .filter(|r| r.cause == called.span)
         .count();
     assert_eq!(of_it, 1, "{:?}", recording.records);
+}
+
+#[test]
+fn what_comes_of_answers_groups_and_polled_messages_is_followed_onto_other_threads() {
+    let context = traced(77, false, TraceOptions::default());
+    let node = context.node("both").unwrap();
+    let hear = |topic: &str, heard: &Arc<AtomicUsize>| {
+        let heard = heard.clone();
+        let count = move |_: Sample<Text>| {
+            heard.fetch_add(1, Ordering::Relaxed);
+        };
+        node.create_subscription(topic, 10, count).unwrap()
+    };
+    let tell = |topic: &str| node.create_publisher::<Text>(topic, 10).unwrap();
+    let heard = Arc::new(AtomicUsize::new(0));
+    let _ends = ["answered", "gathered", "made"].map(|topic| hear(topic, &heard));
+
+    // A callback calls a service, whose answer another thread passes on.
+    let _service = node
+        .create_service::<AddTwoInts>("add", |r| AddTwoInts_Response { sum: r.a + r.b })
+        .unwrap();
+    let client = node.create_client::<AddTwoInts>("add").unwrap();
+    let answered = tell("answered");
+    let ask = move |_: Sample<Text>| {
+        let answered = answered.clone();
+        let pass_on = move |_| {
+            let cause = Cause::here();
+            let work = move || cause.run(|| answered.publish(&text("5")).unwrap());
+            std::thread::spawn(work).join().unwrap();
+        };
+        let request = AddTwoInts_Request { a: 2, b: 3 };
+        client.call_then(&request, pass_on).unwrap();
+    };
+    let _asks = node.create_subscription("start", 10, ask).unwrap();
+    // A member of a group.
+    let group = node
+        .create_subscription_group(Presentation::default())
+        .unwrap();
+    let gathered = tell("gathered");
+    let gather = move |m: Sample<Text>| gathered.publish(&m).unwrap();
+    let _member = group.create_subscription("part", 10, gather).unwrap();
+    let polled = node.create_polled_subscription::<Text>("raw", 10).unwrap();
+
+    tell("start").publish(&text("ask")).unwrap();
+    tell("part").publish(&text("one")).unwrap();
+    spin_until(&[&node], || heard.load(Ordering::Relaxed) == 2);
+    // A program of its own, without callbacks; the second message comes of nothing.
+    let (raw, made) = (tell("raw"), tell("made"));
+    raw.publish(&text("raw")).unwrap();
+    assert!(polled.take_timeout(PATIENCE).is_some());
+    made.publish(&text("made of it")).unwrap();
+    made.publish(&text("made up")).unwrap();
+    spin_until(&[&node], || heard.load(Ordering::Relaxed) == 4);
+
+    let trace = Trace::new(context.recording());
+    let chains = trace.chains();
+    let has = |topics: &[&str]| {
+        let found = chains.iter().find(|(of, _)| of == topics);
+        assert_eq!(found.map(|f| f.1), Some(1), "{topics:?} of {chains:?}");
+    };
+    has(&["/start", "/add (request)", "/add (reply)", "/answered"]);
+    has(&["/part", "/gathered"]);
+    has(&["/raw", "/made"]);
 }
 
 #[test]

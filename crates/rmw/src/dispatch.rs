@@ -23,6 +23,7 @@ use crate::publish::transmit;
 use crate::reader::ReaderEndpoint;
 use crate::sample::{Item, Popped};
 use crate::security::Opening;
+use crate::trace::On;
 use crate::writer::WriterEndpoint;
 
 /// The largest UDP payload over IPv4.
@@ -271,12 +272,14 @@ impl Core {
     pub fn take(&self, reader: &ReaderEndpoint) -> Option<Item> {
         let item = self.take_untraced(reader);
         if let (Some(tracer), Some(item)) = (&reader.tracer, &item) {
-            tracer.note_taken(reader.data.guid.entity, item);
+            tracer.note_taken(reader.data.guid.entity, &item.meta, item.weight());
         }
         item
     }
 
-    fn take_untraced(&self, reader: &ReaderEndpoint) -> Option<Item> {
+    /// As [`Core::take`], for somebody who keeps it for others: it is in the trace
+    /// when they have noted it.
+    pub(crate) fn take_untraced(&self, reader: &ReaderEndpoint) -> Option<Item> {
         if reader.group.is_none() {
             let popped = reader.pop(|| self.env.now());
             return self.note_popped(reader, popped);
@@ -326,6 +329,7 @@ impl Core {
             self.absorb_graph(reader);
         }
         if let Some(attendant) = &reader.attendant {
+            let _apart = reader.tracer.as_ref().map(|_| On::apart());
             while let Some(item) = self.take(reader) {
                 attendant(&item);
             }

@@ -187,7 +187,7 @@ impl Item {
 
     /// Bytes that count against limits: a publisher's own value counts none, for
     /// the publisher pays for it.
-    pub(crate) fn weight(&self) -> usize {
+    pub fn weight(&self) -> usize {
         match &self.body {
             Body::Serialized(bytes) => bytes.len(),
             Body::Shared(_) => 0,

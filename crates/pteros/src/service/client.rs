@@ -17,6 +17,7 @@ use pteros_rmw::reader::{ReaderEndpoint, Wants};
 use pteros_rmw::ready::{ReadyQueue, Slot, Task};
 use pteros_rmw::rtps::fault;
 use pteros_rmw::rtps::time::Instant;
+use pteros_rmw::sample::SampleMeta;
 use pteros_rmw::service::{CallId, Reply, SendError, ServiceClient};
 use pteros_rmw::writer::Outgoing;
 
@@ -216,11 +217,17 @@ impl Node {
 type Answer<R> = Result<Sample<R>, CallError>;
 type Answered<R> = Box<dyn FnOnce(Answer<R>) + Send>;
 
-enum Waiting<R> {
+enum Waiting<R: 'static> {
     /// For whoever asks, and is to be woken.
     Asked(Option<Waker>),
     Callback(Answered<R>),
-    Done(Answer<R>),
+    Done(Came<R>),
+}
+
+/// An answer, and what a trace is to know of the sample that brought it.
+struct Came<R: 'static> {
+    answer: Answer<R>,
+    sample: Option<(SampleMeta, usize)>,
 }
 
 /// A client without its request type.
@@ -234,7 +241,7 @@ pub(crate) struct ClientCore<R: 'static> {
     memory: PayloadMemory,
     calls: Mutex<BTreeMap<CallId, Waiting<R>>>,
     /// Answered callbacks that wait for the executor.
-    due: Mutex<VecDeque<(Answered<R>, Answer<R>)>>,
+    due: Mutex<VecDeque<(Answered<R>, Came<R>)>>,
     due_slot: Slot,
     /// The bed of the one thread that waits for everybody's answers.
     bed: Mutex<Arc<ReadyQueue>>,
@@ -448,6 +455,7 @@ impl<R: 'static> ClientCore<R> {
     /// Takes all replies that are there to whoever waits for them.
     pub(super) fn drain(&self) {
         while let Some(Reply { call, item }) = self.runtime.take_reply(self.node.core()) {
+            let sample = Some((item.meta, item.weight()));
             let info = SampleInfo::new(item.meta, None);
             let answer = match (self.decode)(item.body) {
                 Ok(Decoded::Shared(value)) => Ok(Sample::shared(value, info)),
@@ -467,11 +475,11 @@ impl<R: 'static> ClientCore<R> {
             if let Some(event) = event {
                 event.tell();
             }
-            self.answer(call, answer);
+            self.answer(call, Came { answer, sample });
         }
     }
 
-    fn answer(&self, call: CallId, answer: Answer<R>) {
+    fn answer(&self, call: CallId, answer: Came<R>) {
         let mut calls = self.calls.lock();
         match calls.remove(&call) {
             Some(Waiting::Asked(waker)) => {
@@ -499,14 +507,24 @@ impl<R: 'static> ClientCore<R> {
     fn note_servers(&self) {
         for call in self.runtime.end_abandoned() {
             let service = self.service.clone();
-            self.answer(call, Err(CallError::ServerGone { service }));
+            let answer = Err(CallError::ServerGone { service });
+            let sample = None;
+            self.answer(call, Came { answer, sample });
         }
+    }
+
+    /// Whoever waits for it has it now, on this thread.
+    fn handed_over(&self, came: Came<R>) -> Answer<R> {
+        if let (Some(tracer), Some((meta, bytes))) = (self.node.core().tracer(), &came.sample) {
+            tracer.note_taken(self.runtime.replies.data.guid.entity, meta, *bytes);
+        }
+        came.answer
     }
 
     pub(super) fn take_answer(&self, id: CallId) -> Option<Answer<R>> {
         let mut calls = self.calls.lock();
         match calls.remove(&id) {
-            Some(Waiting::Done(answer)) => Some(answer),
+            Some(Waiting::Done(came)) => Some(self.handed_over(came)),
             Some(other) => {
                 calls.insert(id, other);
                 None
@@ -518,7 +536,7 @@ impl<R: 'static> ClientCore<R> {
     pub(super) fn poll_answer(&self, id: CallId, waker: &Waker) -> Poll<Answer<R>> {
         let mut calls = self.calls.lock();
         match calls.remove(&id) {
-            Some(Waiting::Done(answer)) => Poll::Ready(answer),
+            Some(Waiting::Done(came)) => Poll::Ready(self.handed_over(came)),
             Some(_) => {
                 calls.insert(id, Waiting::Asked(Some(waker.clone())));
                 Poll::Pending
@@ -552,7 +570,13 @@ impl<R: Send + Sync + 'static> Task for ClientCore<R> {
         self.due_slot.taken();
         self.drain();
         let due = self.due.lock().pop_front();
-        if let Some((callback, answer)) = due {
+        if let Some((callback, came)) = due {
+            let tracer = self.node.core().tracer();
+            let calling = tracer.map(|t| t.call(self.runtime.replies.data.guid.entity));
+            let answer = self.handed_over(came);
+            if let Some(calling) = &calling {
+                calling.starts();
+            }
             callback(answer);
         }
         if !self.due.lock().is_empty() {

@@ -1,9 +1,11 @@
 //! What came of what: a message, the callback that took it, what that published.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+
+use pteros_rmw::trace::Step;
 
 use super::hops::Hop;
-use super::load::{Sample, Trace};
+use super::load::{Place, Sample, ThreadOf, Trace};
 
 /// Topics of one chain at most; what goes on after that is cut off. Two nodes
 /// that answer each other would never end.
@@ -12,9 +14,13 @@ pub const TOPICS_MAX: usize = 64;
 /// Chains that are told apart at most.
 const CHAINS_MAX: usize = 256;
 
+/// Publishers whose messages come of one sample that was taken without a callback,
+/// at most.
+const CHILDREN_MAX: usize = 64;
+
 /// One time that a chain of topics was run through: a message on the first, a
-/// message on the second that was published in the first one's callback, and so
-/// on.
+/// message on the second that came of it, and so on: was published in the first one's
+/// callback, or after the first was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run<'t> {
     /// The hops, in order; at least one.
@@ -30,8 +36,8 @@ impl Run<'_> {
         }
     }
 
-    /// How long the callback after a hop, from 0 on, ran before it published what
-    /// the next hop carried. 0 for the last.
+    /// How long after the callback of a hop, from 0 on, began what the next hop
+    /// carried was published. 0 for the last.
     pub fn processing(&self, hop: usize) -> u64 {
         match (self.hops.get(hop), self.hops.get(hop + 1)) {
             (Some(this), Some(next)) => next.began.saturating_sub(this.callback.began),
@@ -71,17 +77,60 @@ impl Trace {
         }
     }
 
-    /// The hops of what was published in the callback of one.
+    /// The hops of what came of one.
     fn after(&self, hop: &Hop<'_>) -> Vec<Hop<'_>> {
-        // What was taken without a callback is the cause of nothing.
-        let taken = self.called.get(hop.at).filter(|_| hop.callback.span != 0);
-        let process = taken.map(|(context, _)| self.process(*context));
-        let children = process.and_then(|process| self.children.get(&(process, hop.callback.span)));
-        let children = children.map_or(&[][..], Vec::as_slice);
-        children
-            .iter()
-            .flat_map(|sample| self.hops_of(*sample))
-            .collect()
+        let of_it = self.came_of(hop.at).into_iter();
+        of_it.flat_map(|sample| self.hops_of(sample)).collect()
+    }
+
+    /// What was published in a callback; of a sample that was taken without one, what
+    /// the callback around that, or the thread, published afterwards.
+    fn came_of(&self, at: usize) -> Vec<Sample> {
+        let Some((context, record)) = self.called.get(at) else {
+            return Vec::new();
+        };
+        let process = self.process(*context);
+        let in_span = |span| {
+            let children = self.children.get(&(process, span));
+            children.into_iter().flatten().copied()
+        };
+        if record.span != 0 {
+            return in_span(record.span).collect();
+        }
+        let taken = self.absolute(*context, record.at);
+        if record.cause != 0 {
+            return in_span(record.cause)
+                .filter(|sample| self.published_at(sample) >= taken)
+                .collect();
+        }
+        self.published_after((process, record.thread), (*context, record.of), taken)
+    }
+
+    /// The first message of each publisher after a thread took a sample, until it
+    /// takes the next one of that reader.
+    fn published_after(&self, thread: ThreadOf, reader: Place, taken: u64) -> Vec<Sample> {
+        let polls = self
+            .polls
+            .get(&(thread, reader))
+            .map_or(&[][..], Vec::as_slice);
+        let next = polls.get(polls.partition_point(|at| *at <= taken));
+        let alone = self.alone.get(&thread).map_or(&[][..], Vec::as_slice);
+        let from = alone.partition_point(|(at, _)| *at < taken);
+        let mut first: Vec<Sample> = Vec::new();
+        for (at, sample) in alone.get(from..).unwrap_or_default() {
+            if next.is_some_and(|next| at >= next) || first.len() >= CHILDREN_MAX {
+                break;
+            }
+            if !first.iter().any(|(writer, _)| *writer == sample.0) {
+                first.push(*sample);
+            }
+        }
+        first
+    }
+
+    fn published_at(&self, sample: &Sample) -> u64 {
+        let published = self.published.get(sample);
+        published.map_or(0, |(context, record)| self.absolute(*context, record.at))
     }
 
     fn hops_of(&self, sample: Sample) -> impl Iterator<Item = Hop<'_>> {
@@ -93,14 +142,18 @@ impl Trace {
     /// often; the longest first. Chains beyond the first 256 found are left out.
     pub fn chains(&self) -> Vec<(Vec<&str>, usize)> {
         let mut counts: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
+        // One that came of a message is in the middle of a chain.
+        let polled = self.called.iter().enumerate();
+        let polled = polled.filter(|(_, (_, record))| record.step == Step::Taken);
+        let came: HashSet<Sample> = polled.flat_map(|(at, _)| self.came_of(at)).collect();
         for at in 0..self.called.len() {
             let Some(hop) = self.hop(at) else { continue };
-            let Some((context, published)) = self.published.get(&(hop.writer, hop.sequence)) else {
+            let sample = (hop.writer, hop.sequence);
+            let Some((context, published)) = self.published.get(&sample) else {
                 continue;
             };
-            // One that came of a message is in the middle of a chain.
             let cause = (self.process(*context), published.cause);
-            if !self.spans.contains(&cause) {
+            if !self.spans.contains(&cause) && !came.contains(&sample) {
                 self.walk(&hop, &mut vec![hop.topic], &mut counts);
             }
         }

@@ -51,6 +51,9 @@ pub(super) type Place = (usize, u32);
 /// A callback: its process and its number there.
 pub(super) type SpanOf = (u32, u64);
 
+/// A thread: its process and its number there.
+pub(super) type ThreadOf = (u32, u32);
+
 /// Recordings of one or more contexts of one host, put together.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
@@ -68,6 +71,10 @@ pub struct Trace {
     pub(super) takers: BTreeMap<Sample, Vec<usize>>,
     /// What was published in a callback.
     pub(super) children: HashMap<SpanOf, Vec<Sample>>,
+    /// What threads published outside of callbacks, and when, in order.
+    pub(super) alone: HashMap<ThreadOf, Vec<(u64, Sample)>>,
+    /// When threads took samples without a callback of which reader, in order.
+    pub(super) polls: HashMap<(ThreadOf, Place), Vec<u64>>,
 }
 
 impl Trace {
@@ -114,9 +121,20 @@ impl Trace {
             let origin = trace.recordings.get(*context).map_or(0, |r| r.head.origin);
             origin.saturating_add(record.at)
         });
-        for (at, (_, record)) in trace.called.iter().enumerate() {
+        for (at, (context, record)) in trace.called.iter().enumerate() {
             let sample = (record.writer, record.sequence);
             trace.takers.entry(sample).or_default().push(at);
+            if record.step == Step::Taken {
+                let recording = trace.recordings.get(*context);
+                let (process, origin) =
+                    recording.map_or((0, 0), |r| (r.head.process, r.head.origin));
+                let of = ((process, record.thread), (*context, record.of));
+                let polls = trace.polls.entry(of).or_default();
+                polls.push(origin.saturating_add(record.at));
+            }
+        }
+        for published in trace.alone.values_mut() {
+            published.sort_unstable_by_key(|(at, _)| *at);
         }
         trace
     }
@@ -153,6 +171,10 @@ impl Trace {
                     if record.cause != 0 {
                         let children = self.children.entry((process, record.cause));
                         children.or_default().push(sample);
+                    } else {
+                        let at = recording.head.origin.saturating_add(record.at);
+                        let alone = self.alone.entry((process, record.thread));
+                        alone.or_default().push((at, sample));
                     }
                 }
                 Step::Arrived => {

@@ -37,11 +37,13 @@
 //! # }
 //! ```
 
+mod cause;
 mod chains;
 mod hops;
 mod load;
 mod spread;
 
+pub use cause::Cause;
 pub use chains::{Run, TOPICS_MAX};
 pub use hops::{Callback, Hop, Layer, Owner};
 pub use load::{Trace, TraceError};

@@ -107,6 +107,60 @@ fn two_nodes_that_answer_each_other_for_ever_are_a_chain_that_ends() {
 }
 
 #[test]
+fn what_a_thread_publishes_after_it_polled_comes_of_that_until_it_polls_again() {
+    // n1 tells /a; n2's thread polls /a and tells /b, in a loop of its own.
+    let taken = |number, at| record(Step::Taken, 1, number, at);
+    let (mut told, mut polled, mut heard) = (Vec::new(), Vec::new(), Vec::new());
+    for number in 1..=3 {
+        let at = 10_000 * number as u64;
+        told.push(record(Step::Published, 1, number, at));
+        polled.push(record(Step::Arrived, 1, number, at + 200));
+        polled.push(taken(number, at + 300));
+    }
+    // After the first nothing but another thread's, after the second two, after the
+    // last one within a callback.
+    for (number, at, thread, cause) in [
+        (1, 15_000, 2, 0),
+        (2, 25_000, 1, 0),
+        (3, 26_000, 1, 0),
+        (4, 35_000, 1, 7),
+    ] {
+        polled.push(Record {
+            thread,
+            cause,
+            ..record(Step::Published, 2, number, at)
+        });
+        heard.push(record(Step::Arrived, 2, number, at + 200));
+        heard.push(Record {
+            span: number as u64,
+            ..record(Step::Called, 2, number, at + 300)
+        });
+    }
+    let others = [
+        recording(1, 0, ("/x", "/a"), told),
+        recording(3, 0, ("/b", "/y"), heard),
+    ];
+    let trace = |polled| Trace::new(others.clone().into_iter().chain([polled]));
+    let runs_of = |trace: &Trace| -> Vec<(i64, i64)> {
+        let runs = trace.runs(&["/a", "/b"]);
+        let pair = |run: &Run<'_>| (run.hops[0].sequence, run.hops[1].sequence);
+        runs.iter().map(pair).collect()
+    };
+    let alone = trace(recording(2, 0, ("/a", "/b"), polled.clone()));
+    assert_eq!(runs_of(&alone), [(2, 2)]);
+    assert_eq!(alone.chains(), [(vec!["/a", "/b"], 1)]);
+    let run = &alone.runs(&["/a", "/b"])[0];
+    assert_eq!(run.processing(0), 25_000 - 20_300);
+
+    // Polled within a timer's callback: what that publishes afterwards.
+    for record in polled.iter_mut().filter(|r| r.step == Step::Taken) {
+        record.cause = 7;
+    }
+    let ticked = trace(recording(2, 0, ("/a", "/b"), polled));
+    assert_eq!(runs_of(&ticked), [(1, 4), (2, 4), (3, 4)]);
+}
+
+#[test]
 fn what_a_record_is_missing_of_is_left_out() {
     let alone = record(Step::Called, 9, 1, 5_000);
     let unfinished = Record {

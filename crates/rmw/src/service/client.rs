@@ -203,9 +203,10 @@ impl ServiceClient {
     }
 
     /// Takes the oldest reply that somebody waits for; later ones to the same
-    /// call are passed over. Never blocks.
+    /// call are passed over. Never blocks. A trace has it when whoever gets it
+    /// has noted it ([`crate::trace::Tracer::note_taken`]).
     pub fn take_reply(&self, core: &Core) -> Option<Reply> {
-        while let Some(mut item) = core.take(&self.replies) {
+        while let Some(mut item) = core.take_untraced(&self.replies) {
             let dialect = core.dialect_of(item.meta.publisher.prefix);
             let request = match open(dialect, &mut item) {
                 Some(Some(head))

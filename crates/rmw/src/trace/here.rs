@@ -118,6 +118,12 @@ impl On {
             _not_send: PhantomData,
         }
     }
+
+    /// Does what no callback has begun, nor this thread's program: the runtime's
+    /// own work.
+    pub(crate) fn apart() -> Self {
+        Self::span(next_span())
+    }
 }
 
 impl Drop for On {

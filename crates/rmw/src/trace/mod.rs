@@ -27,7 +27,7 @@ use crate::core::Core;
 use crate::env::{Env, Opened};
 use crate::error::{OpenError, PublishError};
 use crate::graph::{DISCOVERY_TOPIC, NodeKey};
-use crate::sample::{Item, Path, SampleMeta};
+use crate::sample::{Path, SampleMeta};
 use crate::writer::{Outgoing, WriterEndpoint};
 
 use doors::{StampedLinks, StampedMessage, StampedTransport};
@@ -176,10 +176,12 @@ impl Tracer {
         );
     }
 
-    /// A sample has left a reader's queue.
-    pub(crate) fn note_taken(&self, reader: EntityId, item: &Item) {
+    /// A sample has left a reader's queue, or what kept it: whoever gets it goes on
+    /// with it on this thread. Within a callback it is the callback's, of whose
+    /// samples the first before [`Calling::starts`] is what it was called for.
+    pub fn note_taken(&self, reader: EntityId, meta: &SampleMeta, bytes: usize) {
         let now = self.now();
-        let input = Input::new(&item.meta, item.weight());
+        let input = Input::new(meta, bytes);
         let is_its = here::with_call(|call| {
             let is_its = call.started.is_none();
             if is_its {
@@ -214,7 +216,8 @@ impl Tracer {
         let call = Call {
             began,
             taken: None,
-            started: None,
+            // A timer is called for no sample: those that it takes are polled.
+            started: (step == Step::Ticked).then_some(began),
         };
         Calling {
             tracer: self,
