@@ -1,5 +1,9 @@
 //! Traces: where each message was when, by which path it came, and what came of
 //! it; and what they cost, which is nothing where nothing is traced.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a thread of the user's passes answers on"
+)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
