@@ -156,7 +156,7 @@ impl Core {
         writers: &mut Vec<Arc<WriterEndpoint>>,
     ) {
         for reader in readers.drain(..) {
-            self.serve_reader(now, &reader);
+            self.serve_reader_that_heard(now, &reader);
         }
         for writer in writers.drain(..) {
             self.serve_writer(now, &writer);
@@ -318,10 +318,24 @@ impl Core {
 
     /// Moves a reader's samples and events on and sends its acknowledgements.
     pub(crate) fn serve_reader(&self, now: Instant, reader: &ReaderEndpoint) {
+        self.serve_reader_but(now, reader, false);
+    }
+
+    /// As [`Core::serve_reader`], after a message. User code goes first: what only
+    /// confirms what has come, a system call that wakes its writer, is due at once, so
+    /// the next turn does it.
+    fn serve_reader_that_heard(&self, now: Instant, reader: &ReaderEndpoint) {
+        self.serve_reader_but(now, reader, true);
+    }
+
+    fn serve_reader_but(&self, now: Instant, reader: &ReaderEndpoint, user_first: bool) {
         transmit(self, |outbox| {
             let mut machine = reader.machine.lock();
+            let before = reader.received.load(Ordering::Relaxed);
             reader.collect(now, &mut machine, self.env.wall());
-            let more = machine.poll_transmit(now, outbox);
+            let has_news = user_first && reader.received.load(Ordering::Relaxed) > before;
+            let waits = has_news && machine.only_confirms();
+            let more = !waits && machine.poll_transmit(now, outbox);
             self.schedule_reader(reader, &machine);
             more
         });

@@ -237,6 +237,48 @@ fn over_udp_a_small_message_is_one_datagram_and_one_wake_up() {
 }
 
 #[test]
+fn over_udp_user_code_does_not_wait_until_its_message_is_acknowledged() {
+    const MESSAGES: usize = 20;
+    let (talker, listener) = (Party::new(223), Party::new(223));
+    let heard = Heard::default();
+    let in_callback = Arc::new(Mutex::new(0));
+    let (sink, noted, counters) = (
+        heard.clone(),
+        in_callback.clone(),
+        listener.counters.clone(),
+    );
+    let hear = move |_| {
+        *noted.lock().unwrap() = counters.so_far().sends;
+        sink.note();
+    };
+    let subscription = listener.node.create_subscription::<Text>("t", 10, hear);
+    let subscription = subscription.unwrap();
+    let publisher = talker.node.create_publisher::<Text>("t", 10).unwrap();
+    until(&talker, &listener, || {
+        publisher.matched_count() == 1 && subscription.matched_count() == 1
+    });
+    let (mut first, mut soon_after) = (0, 0);
+    for n in 1..=MESSAGES {
+        // After a pause a message asks for its acknowledgement.
+        let pause = Duration::from_millis(6);
+        talker.executor.spin_until(|| false, pause);
+        listener.executor.spin_some();
+        let before = listener.calls().sends;
+        publisher.publish(&Text::default()).unwrap();
+        while heard.count() < n {
+            listener.executor.spin_once(PATIENCE);
+        }
+        first += usize::from(*in_callback.lock().unwrap() == before);
+        listener.executor.spin_some();
+        soon_after += usize::from(listener.calls().sends > before);
+    }
+    // An announcement falls into some of them.
+    let most = MESSAGES - 4..=MESSAGES;
+    assert!(most.contains(&first), "{first} callbacks were first");
+    assert!(most.contains(&soon_after), "{soon_after} acknowledgements");
+}
+
+#[test]
 fn with_a_latency_budget_a_hundred_small_messages_are_a_few_datagrams() {
     let (talker, listener) = (Party::new(203), Party::new(203));
     let heard = Heard::default();

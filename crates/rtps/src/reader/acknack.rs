@@ -98,6 +98,12 @@ impl WriterProxy {
         self.respond || self.wakes_at() <= now
     }
 
+    /// Whether an ACKNACK would ask for nothing.
+    fn only_confirms(&self) -> bool {
+        let asks = self.is_missing_something() || self.counts.ask_at() != Instant::FAR_FUTURE;
+        self.synced && !asks
+    }
+
     /// The ACKNACK that tells the present state, and whether it asks for what
     /// is missing. Sets the timer for the next one.
     fn acknack(
@@ -226,6 +232,17 @@ impl WriterProxy {
 }
 
 impl Reader {
+    /// Whether there is something to send, all of which only confirms what has come:
+    /// that may wait a moment.
+    pub fn only_confirms(&self) -> bool {
+        let mut owed = self.outgoing.iter();
+        !self.outgoing.is_empty()
+            && owed.all(|guid| {
+                let proxy = self.writers.get(guid);
+                proxy.is_none_or(|proxy| proxy.only_confirms())
+            })
+    }
+
     /// Puts ACKNACKs and NACK_FRAGs that are due into `out`. True: the outbox
     /// is full; send, clear and call again.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut Outbox) -> bool {

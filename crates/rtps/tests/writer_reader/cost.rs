@@ -49,3 +49,28 @@ fn a_message_lost_at_the_end_of_a_slow_stream_is_repaired_as_soon_as_before() {
     pair.run(pair.net.latency.times(4));
     assert_eq!(pair.numbers(r).last(), Some(&6));
 }
+
+#[test]
+fn what_only_confirms_may_wait_and_a_request_may_not() {
+    let (mut pair, w, r) = joined(reliable(), reliable());
+    pair.write_many(w, 1);
+    pair.run_ms(1);
+    let (source, now) = (source(), pair.now());
+    let writer = pair.writer_guid(w).entity;
+    let machine = &mut pair.readers[r.0].machine;
+    assert!(!machine.only_confirms(), "there is nothing to say");
+    for (last, confirms) in [(1, true), (2, false)] {
+        let heartbeat = Heartbeat {
+            reader: EntityId::UNKNOWN,
+            writer,
+            first: SequenceNumber(1),
+            last: SequenceNumber(last),
+            count: 1_000 + u32::try_from(last).unwrap(),
+            is_final: false,
+            liveliness: false,
+            group: None,
+        };
+        machine.handle_heartbeat(now, &source, &heartbeat);
+        assert_eq!(machine.only_confirms(), confirms, "up to {last}");
+    }
+}
