@@ -3,11 +3,14 @@
 //! gains anything: what is bent is refused, or says what was said before.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use pteros_rtps::id::{EntityId, GuidPrefix};
+use pteros_rtps::id::{EntityId, GuidPrefix, VendorId};
+use pteros_rtps::receiver::MessageReader;
 use pteros_rtps::time::{Duration, Instant};
+use pteros_rtps::wire::Submessage;
 use pteros_security::attributes::SecurityInfo;
 use pteros_security::auth::{Event, GenericMessage, Handshakes, Own};
 use pteros_security::certificate::{Certificate, RevocationList};
@@ -21,6 +24,7 @@ use pteros_security::governance::Governance;
 use pteros_security::key::PrivateKey;
 use pteros_security::permissions::Permissions;
 use pteros_security::permissions::access::{Access, Endpoint};
+use pteros_security::shield::{Sealed, Shield, Workspace};
 use pteros_security::smime::SignedDocument;
 
 /// 2030-01-01: all fixtures are valid then.
@@ -345,3 +349,150 @@ fn bend(payload: &mut Vec<u8>, script: &[u8]) {
 
 /// AuthReq and Req, AuthReq, Reply, Final.
 const MESSAGES: usize = 5;
+
+/// A datagram that comes to a shield, under the governance that the first byte
+/// chooses: by the second one, what a peer said with changes, or anything in the
+/// name of a peer or of a stranger. Of a protected topic nothing gets through but
+/// what the peer said, and what it says itself gets through afterwards.
+pub fn security_shield(data: &[u8]) {
+    let [kind, way, script @ ..] = data else {
+        return;
+    };
+    thread_local! {
+        static STAGES: RefCell<BTreeMap<u8, Stage>> = RefCell::default();
+    }
+    STAGES.with_borrow_mut(|stages| {
+        let stage = stages
+            .entry(kind % 27)
+            .or_insert_with_key(|kind| Stage::new(*kind));
+        stage.play(*way, script);
+    });
+}
+
+/// Alice writes, Bob reads; both have each other's keys.
+struct Stage {
+    alice: Shield,
+    bob: Shield,
+    /// Some layer protects the payload.
+    is_protected: bool,
+    sealed: Sealed,
+    workspace: Workspace,
+    clean: Vec<u8>,
+}
+
+impl Stage {
+    fn new(kind: u8) -> Self {
+        let kinds = ["NONE", "SIGN", "ENCRYPT"];
+        let [message, submessage, payload] =
+            [kind / 9, kind / 3 % 3, kind % 3].map(|at| kinds[usize::from(at)]);
+        let text = format!(
+            "<dds><domain_access_rules><domain_rule><domains><id>0</id></domains>\
+             <allow_unauthenticated_participants>false</allow_unauthenticated_participants>\
+             <enable_join_access_control>true</enable_join_access_control>\
+             <discovery_protection_kind>ENCRYPT</discovery_protection_kind>\
+             <liveliness_protection_kind>ENCRYPT</liveliness_protection_kind>\
+             <rtps_protection_kind>{message}</rtps_protection_kind>\
+             <topic_access_rules><topic_rule><topic_expression>*</topic_expression>\
+             <enable_discovery_protection>true</enable_discovery_protection>\
+             <enable_liveliness_protection>true</enable_liveliness_protection>\
+             <enable_read_access_control>true</enable_read_access_control>\
+             <enable_write_access_control>true</enable_write_access_control>\
+             <metadata_protection_kind>{submessage}</metadata_protection_kind>\
+             <data_protection_kind>{payload}</data_protection_kind>\
+             </topic_rule></topic_access_rules></domain_rule></domain_access_rules></dds>"
+        );
+        let governance = Governance::read(source(&text)).expect("good governance");
+        let rule = governance.rule(0).expect("a rule");
+        let info = SecurityInfo::of_endpoint(rule.topic("rt/chatter").expect("a rule"));
+        let shield = |own| Shield::new(own, rule).expect("randomness");
+        let (alice, bob) = (shield(ALICE), shield(BOB));
+        let kx = key_exchange_material(&[1; 32], &[2; 32], &[3; 32]);
+        alice.add_endpoint(WRITER, info).expect("randomness");
+        bob.add_endpoint(READER, info).expect("randomness");
+        for (one, peer) in [(&alice, BOB), (&bob, ALICE)] {
+            let known = one.authenticated(peer, VendorId::PTEROS, kx.clone());
+            known.expect("randomness");
+        }
+        assert!(alice.pair(WRITER, BOB.with(READER)) && bob.pair(READER, ALICE.with(WRITER)));
+        let keys = alice.participant_keys(BOB);
+        bob.set_participant_keys(ALICE, &keys).expect("its keys");
+        let keys = alice.endpoint_keys(WRITER, BOB.with(READER)).expect("keys");
+        bob.set_endpoint_keys(READER, ALICE.with(WRITER), &keys)
+            .expect("its keys");
+        Self {
+            alice,
+            bob,
+            is_protected: kind != 0,
+            sealed: Sealed::default(),
+            workspace: Workspace::default(),
+            clean: vec![0; 65_536],
+        }
+    }
+
+    fn play(&mut self, way: u8, script: &[u8]) {
+        let sealed = self.alice.seal(&[&said()[..]], &mut self.sealed);
+        sealed.expect("all keys are there");
+        let honest = self.sealed.datagrams().next().expect("one").to_vec();
+        let header = |from: GuidPrefix| [b"RTPS\x02\x03\x01\x50", &from.0[..]].concat();
+        let datagram = match way % 4 {
+            0 | 1 => {
+                let mut bent = honest.clone();
+                bend(&mut bent, script);
+                bent
+            }
+            2 => [&header(ALICE)[..], script].concat(),
+            _ => [&header(GuidPrefix([7; 12]))[..], script].concat(),
+        };
+        let opened = self.open(&datagram);
+        if !opened {
+            assert!(self.open(&honest), "what is honest does not come through");
+        }
+        let _ = self.bob.take_refusals();
+    }
+
+    /// Whether something of a datagram came through. Nothing forged does.
+    fn open(&mut self, datagram: &[u8]) -> bool {
+        let (bob, workspace, clean) = (&self.bob, &mut self.workspace, &mut self.clean);
+        let Some(length) = bob.open(datagram, workspace, clean) else {
+            return false;
+        };
+        assert!(length <= datagram.len());
+        let Ok(message) = MessageReader::new(&clean[..length], BOB) else {
+            // Of another version of the protocol: whoever reads it says so.
+            return true;
+        };
+        for (_, submessage) in message {
+            if let Submessage::Data(data) = submessage
+                && data.writer == WRITER
+                && self.is_protected
+                && !data.payload.is_empty()
+            {
+                assert_eq!(data.payload, SAID, "forged");
+            }
+        }
+        true
+    }
+}
+
+/// To Bob: one sample of Alice's writer.
+fn said() -> Vec<u8> {
+    let mut bytes = [b"RTPS\x02\x03\x01\x50", &ALICE.0[..]].concat();
+    bytes.extend([&[0x0e, 1, 12, 0], &BOB.0[..]].concat());
+    let body = [
+        &[0, 0, 16, 0][..],
+        &READER.to_bytes(),
+        &WRITER.to_bytes(),
+        &[0, 0, 0, 0, 1, 0, 0, 0],
+        &SAID,
+    ]
+    .concat();
+    bytes.extend([0x15, 5, body.len() as u8, 0]);
+    bytes.extend(body);
+    bytes
+}
+
+const ALICE: GuidPrefix = GuidPrefix([0x8a; 12]);
+const BOB: GuidPrefix = GuidPrefix([0x8b; 12]);
+const WRITER: EntityId = EntityId::new([0, 0, 0x10], EntityId::KIND_WRITER_NO_KEY);
+const READER: EntityId = EntityId::new([0, 0, 0x11], EntityId::KIND_READER_NO_KEY);
+const SAID: [u8; 16] = *b"\0\x01\0\0from Alice..";

@@ -39,6 +39,7 @@ const TARGETS: &[(&str, u32)] = &[
     ("security_message", 4096),
     ("security_frame", 512),
     ("security_handshake", 64),
+    ("security_shield", 512),
 ];
 
 /// libFuzzer's limits: memory of the process (with the sanitizer's own), one

@@ -138,4 +138,5 @@ targets! {
     security_message: None, 20000;
     security_frame: None, 20000;
     security_handshake: None, 200;
+    security_shield: None, 5000;
 }
