@@ -274,6 +274,16 @@ impl Domains {
             .any(|range| range.contains(&u64::from(domain)))
     }
 
+    /// A domain that is named, as an id or an end of a range, and is beyond `last`.
+    pub(crate) fn named_beyond(&self, last: u64) -> Option<u64> {
+        let ends = self.0.iter().flat_map(|range| {
+            // A range without an upper end names none.
+            let high = (range.end != u64::MAX).then(|| range.end.saturating_sub(1));
+            [Some(range.start), high]
+        });
+        ends.flatten().find(|id| *id > last)
+    }
+
     pub(crate) fn read(element: Element<'_, '_>) -> Result<Self, Fault> {
         const KNOWN: &[&str] = &["id", "id_range"];
         let id = |element: Element<'_, '_>| {

@@ -399,3 +399,24 @@ fn a_check_tells_what_is_broken_before_what_is_weak() {
         assert_eq!(times, 1, "{weakness}: {said:?}");
     }
 }
+
+#[test]
+fn a_check_tells_of_domains_that_cyclone_dds_does_not_know() {
+    for (domain, files) in [(230, 0), (231, 2), (232, 2)] {
+        let folder = Folder::new("domains");
+        let options = Options {
+            domain,
+            ..Options::default()
+        };
+        let keystore = Keystore::create(&folder.0, &options, NOW).unwrap();
+        keystore
+            .create_enclave("/arm", None, &options, NOW)
+            .unwrap();
+        let found = check(&folder.0, NOW).unwrap();
+        let told = found.iter().map(|finding| finding.fault.to_string());
+        let told: Vec<String> = told.filter(|said| said.contains("Cyclone DDS")).collect();
+        // Governance and permissions.
+        assert_eq!(told.len(), files, "{told:?}");
+        assert!(told.iter().all(|said| said.contains(&domain.to_string())));
+    }
+}

@@ -7,9 +7,10 @@ use std::path::Path;
 
 use super::Keystore;
 use crate::date::UnixTime;
+use crate::document::Domains;
 use crate::enclave::{Enclave, shown};
 use crate::fault::Fault;
-use crate::governance::{Governance, PayloadProtection, Protection};
+use crate::governance::{DomainRule, Governance, PayloadProtection, Protection};
 use crate::permissions::{Effect, Grant};
 
 /// How bad a finding is.
@@ -126,8 +127,23 @@ fn private_keys(root: &Path, findings: &mut Vec<Finding>) {
     }
 }
 
+/// Cyclone DDS (0.10 to 11) reads no document that names a higher domain, and its
+/// nodes do not start then. Others, and the standard's ports, have 232.
+const CYCLONE_DOMAIN_MAX: u64 = 230;
+
+fn domains(file: &str, line: u32, domains: &Domains) -> Option<Fault> {
+    let named = domains.named_beyond(CYCLONE_DOMAIN_MAX)?;
+    let reason = format!(
+        "Cyclone DDS refuses the whole file: it knows no domain beyond {CYCLONE_DOMAIN_MAX}"
+    );
+    let remedy = "use a lower domain where nodes on Cyclone DDS take part";
+    let fault = Fault::new(file, "<domains>", named.to_string(), reason, remedy);
+    Some(fault.at_line(line))
+}
+
 fn governance(governance: &Governance) -> Vec<Fault> {
-    let mut faults = Vec::new();
+    let of_domains = |rule: &DomainRule| domains(&governance.file, rule.line, &rule.domains);
+    let mut faults: Vec<Fault> = governance.rules.iter().filter_map(of_domains).collect();
     let mut add = |line: u32, field: &str, value: &str, reason: &str, remedy: &str| {
         let fault = Fault::new(&*governance.file, field, value, reason, remedy);
         faults.push(fault.at_line(line));
@@ -231,6 +247,8 @@ fn permissions(file: &str, grant: &Grant) -> Vec<Fault> {
         let fault = Fault::new(file, "<default>", "ALLOW", reason, "write DENY");
         faults.push(fault.at_line(grant.default_line));
     }
+    let of_domains = grant.rules.iter();
+    faults.extend(of_domains.filter_map(|rule| domains(file, rule.line, &rule.domains)));
     for rule in grant
         .rules
         .iter()
