@@ -246,7 +246,8 @@ impl Core {
         (writer, reader): (&Arc<WriterEndpoint>, &Arc<ReaderEndpoint>),
         before: (&EndpointData, &EndpointData),
     ) {
-        if !writer.may_meet(reader) {
+        let is_barred = self.is_barred(writer.guid()) || self.is_barred(reader.data.guid);
+        if !writer.may_meet(reader) || is_barred {
             return;
         }
         let was = judge(before.0, before.1);

@@ -47,7 +47,7 @@ use crate::writer::WriterEndpoint;
 pub(crate) const LOCAL_PEERS_MAX: u32 = 33;
 
 /// How long a goodbye may wait for room in the socket.
-const GOODBYE_WAIT: Duration = Duration::from_millis(20);
+pub(crate) const GOODBYE_WAIT: Duration = Duration::from_millis(20);
 
 /// Participant indices probed on each static peer.
 const STATIC_PEER_INDICES: u32 = 10;

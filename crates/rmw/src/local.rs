@@ -80,7 +80,10 @@ impl Core {
         writer: &Arc<WriterEndpoint>,
         reader: &Arc<ReaderEndpoint>,
     ) {
-        if writer.may_meet(reader) {
+        if writer.may_meet(reader)
+            && !self.is_barred(writer.guid())
+            && !self.is_barred(reader.data.guid)
+        {
             let verdict = judge(&writer.announced(), &reader.announced());
             self.carry_out(now, writer, reader, verdict);
         }

@@ -86,6 +86,69 @@ impl Enclave {
     }
 }
 
+/// What reading an enclave's files again has led to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Renewal {
+    /// The participant proves itself with another certificate, or may do other
+    /// things: peers have to hear of it.
+    pub is_news: bool,
+    /// What has changed and is as it was before here.
+    pub kept: Vec<Fault>,
+}
+
+impl Enclave {
+    /// Reads the files again and takes up what may change while a participant
+    /// lives: certificate and key of the same subject, its permissions, and the
+    /// revocation list. Governance and authorities stay as they are. Blocks as
+    /// long as reading and checking takes, milliseconds.
+    ///
+    /// # Errors
+    /// What is wrong with the files, or needs another participant; all stays as it
+    /// was then.
+    pub fn renew(&mut self, now: UnixTime) -> Result<Renewal, Vec<Fault>> {
+        let new = Self::load(&self.folder, now)?;
+        let restart = |file: &str, field: &str, reason: &str| {
+            let file = shown(&self.folder.join(file));
+            let remedy =
+                "restart what runs with this enclave; until then what was read before holds";
+            Fault::new(file, field, "", reason, remedy)
+        };
+        let mut faults = Vec::new();
+        if new.identity_authority.certificate != self.identity_authority.certificate {
+            faults.push(restart("identity_ca.cert.pem", "certificate", OTHER));
+        }
+        if new.permissions_authority != self.permissions_authority {
+            faults.push(restart("permissions_ca.cert.pem", "certificate", OTHER));
+        }
+        let subject = |enclave: &Self| {
+            let leaf = enclave.identity.chain.first();
+            leaf.map(|leaf| leaf.subject().clone())
+        };
+        let own = subject(self);
+        if own != subject(&new) {
+            let why = "is of another subject, of which the participant's GUID is made";
+            faults.push(restart("cert.pem", "certificate", why));
+        }
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let mut renewal = Renewal::default();
+        if new.governance.rules != self.governance.rules {
+            let fault = restart("governance.p7s", "<domain_access_rules>", OTHER);
+            renewal.kept.push(fault);
+        }
+        let grant = |enclave: &Self| enclave.permissions.grant(own.as_ref()?).cloned();
+        renewal.is_news = grant(self) != grant(&new) || self.identity.chain != new.identity.chain;
+        self.identity = new.identity;
+        self.permissions = new.permissions;
+        self.permissions_file = new.permissions_file;
+        if new.identity_authority.revoked.is_some() {
+            self.identity_authority.revoked = new.identity_authority.revoked;
+        }
+        Ok(renewal)
+    }
+}
+
 /// An enclave on its way: faults are gathered, so that all are told at once.
 struct Loading<'a> {
     folder: &'a Path,
@@ -332,6 +395,7 @@ pub(crate) fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
+const OTHER: &str = "is another one than was read before";
 /// What ends within this many days is worth a warning.
 const SOON_DAYS: u32 = 30;
 const FILE_BYTES: u64 = 4 << 20;

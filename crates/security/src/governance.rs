@@ -44,7 +44,7 @@ pub enum PayloadProtection {
 }
 
 /// What holds in some domains.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DomainRule {
     /// Line in the file.
     pub line: u32,
@@ -66,7 +66,7 @@ pub struct DomainRule {
 }
 
 /// What holds for some topics.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopicRule {
     /// Line in the file.
     pub line: u32,

@@ -42,3 +42,4 @@ pub mod settings;
 pub mod shield;
 pub mod smime;
 pub mod subject;
+pub mod watch;

@@ -8,6 +8,9 @@ use pteros_security::enclave::Enclave;
 use pteros_security::identity::{Authority, Refusal};
 use pteros_security::issue;
 use pteros_security::key::{KeyKind, PrivateKey};
+use pteros_security::keystore::{Keystore, Options};
+use pteros_security::permissions::access::Endpoint;
+use pteros_security::watch::Watch;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use support::{Folder, NOW, authority, fixture, member, validity};
@@ -255,4 +258,73 @@ fn random_bytes_are_no_certificate_and_no_harm() {
         bent.truncate(next() % (der.len() + 1));
         let _ = Certificate::from_der(&bent);
     }
+}
+
+#[test]
+fn files_that_change_are_noticed_and_what_may_change_is_taken_up() {
+    let root = Folder::new("changing");
+    let options = Options::default();
+    let keystore = Keystore::create(&root.0, &options, NOW).unwrap();
+    let folder = keystore
+        .create_enclave("/arm", None, &options, NOW)
+        .unwrap();
+    let mut watch = Watch::new(&folder);
+    let mut enclave = Enclave::load(&folder, NOW).unwrap();
+    assert!(!watch.has_changed());
+
+    // Signed anew and the same: nobody needs to hear of it.
+    keystore.sign(NOW).unwrap();
+    assert!(watch.has_changed() && !watch.has_changed());
+    let renewal = enclave.renew(NOW).unwrap();
+    assert!(!renewal.is_news && renewal.kept.is_empty());
+
+    let edit = |file: &str, from: &str, to: &str| {
+        let text = fs::read_to_string(root.0.join(file)).unwrap();
+        assert!(text.contains(from), "{text}");
+        fs::write(root.0.join(file), text.replace(from, to)).unwrap();
+        keystore.sign(NOW).unwrap();
+    };
+    edit("enclaves/arm/permissions.xml", "rt/*", "rt/narrow*");
+    assert!(watch.has_changed());
+    let renewal = enclave.renew(NOW).unwrap();
+    assert!(renewal.is_news && renewal.kept.is_empty());
+    let wide = Endpoint {
+        topic: "rt/wide",
+        ..Endpoint::default()
+    };
+    let verdict = enclave.access(0).unwrap().may_write(&wide, NOW);
+    assert!(!verdict.allowed, "{verdict}");
+
+    // Governance holds as it was.
+    edit("enclaves/governance.xml", "ENCRYPT", "SIGN");
+    let renewal = enclave.renew(NOW).unwrap();
+    assert!(!renewal.is_news && renewal.kept.len() == 1);
+    let kept = renewal.kept[0].to_string();
+    assert!(
+        kept.contains("governance.p7s") && kept.contains("restart"),
+        "{kept}"
+    );
+
+    // What is broken changes nothing.
+    fs::write(folder.join("permissions.p7s"), "half of i").unwrap();
+    assert!(watch.has_changed());
+    let faults = enclave.renew(NOW).unwrap_err();
+    assert!(faults[0].file.ends_with("permissions.p7s"), "{faults:?}");
+    assert!(!enclave.access(0).unwrap().may_write(&wide, NOW).allowed);
+    fs::remove_file(folder.join("permissions.p7s")).unwrap();
+    assert!(watch.has_changed() && enclave.renew(NOW).is_err());
+
+    // A new certificate of the same subject is taken up, another's is not.
+    keystore.sign(NOW).unwrap();
+    let other = keystore
+        .create_enclave("/leg", None, &options, NOW)
+        .unwrap();
+    for file in ["cert.pem", "key.pem", "permissions.p7s"] {
+        fs::copy(other.join(file), folder.join(file)).unwrap();
+    }
+    let faults = enclave.renew(NOW).unwrap_err();
+    assert!(
+        faults[0].to_string().contains("another subject"),
+        "{faults:?}"
+    );
 }

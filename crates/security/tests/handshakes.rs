@@ -413,3 +413,76 @@ fn a_request_that_is_played_again_and_again_fills_no_memory() {
     let waiting = std::iter::from_fn(|| machines[1].poll_transmit()).count();
     assert_eq!(waiting, 256);
 }
+
+#[test]
+fn who_has_lost_the_other_is_believed_again_after_a_new_handshake() {
+    let (_folder, keystore) = keystore("lost");
+    for lost in [0, 1] {
+        for percent in [0, 30] {
+            let mut machines = pair(&keystore);
+            let first = talk(&mut machines, |_| vec![1]).keys();
+            let other = machines[1 - lost].own().prefix;
+            machines[lost].forget(other);
+            let mut number = numbers(7);
+            let again = talk(&mut machines, |_| match number() % 100 < percent {
+                true => vec![],
+                false => vec![1],
+            });
+            let [ours, theirs] = again.keys();
+            assert!(ours.is_some() && ours == theirs, "{:?}", again.events);
+            assert_ne!(ours, first[0]);
+        }
+    }
+}
+
+/// Puts something else in place of one property of a message's token.
+fn changed(message: &GenericMessage, name: &str, value: [u8; 32]) -> GenericMessage {
+    let mut message = message.clone();
+    let mut properties = message.data[0].binary.iter_mut();
+    let property = properties.find(|(known, _)| known == name).unwrap();
+    property.1 = value.to_vec();
+    message
+}
+
+#[test]
+fn nobody_ends_what_two_have_agreed_on_by_beginning_anew_in_their_names() {
+    let (_folder, keystore) = keystore("names");
+    let mut machines = pair(&keystore);
+    let recorded = talk(&mut machines, |_| vec![1]).sent;
+    let now = Instant::from_nanos(1_000_000_000);
+    let of = |from: usize, word: &str| {
+        let sender = machines[from].own().prefix;
+        let mut all = recorded.iter();
+        let said =
+            |m: &&GenericMessage| m.identity.0.prefix == sender && m.data[0].class.ends_with(word);
+        all.find(said).unwrap().clone()
+    };
+    let (announced, asked) = (of(1, "+AuthReq"), of(0, "+Req"));
+    // All that was said, played again, begins nothing.
+    for message in recorded {
+        for machine in &mut machines {
+            machine.handle_message(message.clone(), now, NOW);
+        }
+    }
+    assert!(machines.iter().all(|machine| machine.deadline().is_none()));
+    while machines
+        .iter_mut()
+        .any(|machine| machine.poll_transmit().is_some())
+    {}
+    // What is made up is asked after, or answered, by both, and nothing comes of it.
+    for number in 0..200_u8 {
+        let forged = changed(&announced, "future_challenge", [number; 32]);
+        machines[0].handle_message(forged, now, NOW);
+        let forged = changed(&asked, "challenge1", [number; 32]);
+        machines[1].handle_message(forged, now, NOW);
+    }
+    let outcome = talk(&mut machines, |_| vec![1]);
+    assert!(
+        outcome.events.iter().all(Vec::is_empty),
+        "{:?}",
+        outcome.events
+    );
+    let sent = outcome.sent.len();
+    assert!(sent < 600, "{sent}");
+    assert!(outcome.now <= now + Duration::from_secs(11));
+}

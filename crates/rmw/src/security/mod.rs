@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::{Guid, GuidPrefix, VendorId};
 use pteros_rtps::locator::Route;
@@ -30,6 +30,7 @@ use pteros_security::auth::Handshakes;
 use pteros_security::certificate::Certificate;
 use pteros_security::permissions::access::Access;
 use pteros_security::shield::Shield;
+use pteros_security::watch::Watch;
 
 /// Which identity a context has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +42,7 @@ pub struct SecurityOptions {
 /// Security of one context.
 pub(crate) struct Security {
     /// What we may do.
-    access: Access,
+    access: RwLock<Arc<Access>>,
     shield: Arc<Shield>,
     state: Mutex<State>,
     messages: AtomicI64,
@@ -58,10 +59,15 @@ struct State {
     refused: BTreeMap<GuidPrefix, Instant>,
     /// When certificates and permissions are looked at again.
     next_check: Instant,
+    /// The files that they are from.
+    watch: Watch,
     /// Matches that wait for keys. As many as there are matches, at most.
     pending: BTreeMap<(Guid, Guid), Pending>,
     /// Matches that are not allowed, and why.
     denied: BTreeMap<(Guid, Guid), String>,
+    /// Endpoints of ours that were allowed when they were made, and are no longer:
+    /// why.
+    barred: BTreeMap<Guid, String>,
 }
 
 /// A match that waits for keys.
@@ -108,6 +114,10 @@ impl Security {
     /// So many participants are known by their announcements alone.
     pub(crate) fn note_candidates(&self, count: usize) {
         self.has_candidates.store(count > 0, Ordering::Relaxed);
+    }
+
+    fn access(&self) -> Arc<Access> {
+        self.access.read().clone()
     }
 
     fn next_message(&self) -> i64 {

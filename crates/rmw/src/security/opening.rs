@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64};
 
 use bytes::Bytes;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use pteros_rtps::discovery::data::ParticipantData;
 use pteros_rtps::id::GuidPrefix;
 use pteros_rtps::participant::SecurityConfig;
@@ -18,6 +18,7 @@ use pteros_security::enclave::Enclave;
 use pteros_security::permissions::access::{Access, Endpoint};
 use pteros_security::settings::Settings;
 use pteros_security::shield::Shield;
+use pteros_security::watch::Watch;
 
 use super::{Security, SecurityOptions, State};
 use crate::error::OpenError;
@@ -47,6 +48,7 @@ impl SecurityOptions {
 
 /// An enclave that has been read, and lets a context be in its domain.
 pub(crate) struct Credentials {
+    watch: Watch,
     enclave: Enclave,
     access: Access,
     /// The prefix that belongs to the certificate.
@@ -62,29 +64,20 @@ impl Credentials {
         wall: Timestamp,
     ) -> Result<Self, OpenError> {
         let now = unix(wall);
+        let watch = Watch::new(&options.enclave);
         let enclave = Enclave::load(&options.enclave, now).map_err(OpenError::Enclave)?;
         for warning in &enclave.warnings {
             tracing::warn!("{warning}");
         }
         let access = enclave.access(domain);
         let access = access.map_err(|fault| OpenError::Enclave(vec![fault]))?;
-        let graph = Endpoint {
-            topic: DISCOVERY_TOPIC,
-            ..Endpoint::default()
-        };
-        let verdicts = [
-            access.may_join(now),
-            access.may_write(&graph, now),
-            access.may_read(&graph, now),
-        ];
-        if let Some(verdict) = verdicts.iter().find(|verdict| !verdict.allowed) {
-            return Err(OpenError::MayNotJoin {
-                domain_id: domain,
-                verdict: verdict.to_string(),
-            });
-        }
+        may_be(&access, now).map_err(|verdict| OpenError::MayNotJoin {
+            domain_id: domain,
+            verdict,
+        })?;
         let prefix = Own::prefix_for(&enclave, candidate);
         Ok(Self {
+            watch,
             prefix: prefix.map_err(|refusal| OpenError::Identity(refusal.to_string()))?,
             enclave,
             access,
@@ -121,7 +114,7 @@ impl Credentials {
     /// What a context is that announces this.
     pub(crate) fn into_security(self, shield: Arc<Shield>, data: &ParticipantData) -> Security {
         Security {
-            access: self.access,
+            access: RwLock::new(Arc::new(self.access)),
             shield,
             messages: AtomicI64::new(1),
             has_candidates: AtomicBool::new(false),
@@ -135,11 +128,29 @@ impl Credentials {
                 told: BTreeMap::new(),
                 refused: BTreeMap::new(),
                 next_check: Instant::ZERO,
+                watch: self.watch,
                 pending: BTreeMap::new(),
                 denied: BTreeMap::new(),
+                barred: BTreeMap::new(),
             }),
         }
     }
+}
+
+/// Whether a context may be in its domain, and tell of its nodes there; the
+/// verdict if not.
+pub(super) fn may_be(access: &Access, now: UnixTime) -> Result<(), String> {
+    let graph = Endpoint {
+        topic: DISCOVERY_TOPIC,
+        ..Endpoint::default()
+    };
+    let verdicts = [
+        access.may_join(now),
+        access.may_write(&graph, now),
+        access.may_read(&graph, now),
+    ];
+    let denied = verdicts.iter().find(|verdict| !verdict.allowed);
+    denied.map_or(Ok(()), |verdict| Err(verdict.to_string()))
 }
 
 /// Wall-clock time as files state it.

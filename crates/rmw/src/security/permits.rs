@@ -41,8 +41,9 @@ impl Core {
         let Some(security) = &self.security else {
             return Ok(());
         };
-        let verdict = judge(&security.access, data, unix(self.env.wall()));
-        let rule = security.access.domain_rule().topic(&data.topic);
+        let access = security.access();
+        let verdict = judge(&access, data, unix(self.env.wall()));
+        let rule = access.domain_rule().topic(&data.topic);
         let Some(rule) = rule.filter(|_| verdict.allowed) else {
             return Err(EndpointError::Denied(verdict.to_string()));
         };
@@ -62,11 +63,18 @@ impl Core {
         let Some(security) = &self.security else {
             return Ok(());
         };
-        let verdict = judge(&security.access, data, unix(self.env.wall()));
+        let verdict = judge(&security.access(), data, unix(self.env.wall()));
         match verdict.allowed {
             true => Ok(()),
             false => Err(verdict.to_string()),
         }
+    }
+
+    /// Whether an endpoint of ours may have no matches, since it is allowed no
+    /// longer.
+    pub(crate) fn is_barred(&self, own: Guid) -> bool {
+        let security = self.security.as_ref();
+        security.is_some_and(|security| security.state.lock().barred.contains_key(&own))
     }
 
     /// An endpoint of ours is gone.
@@ -76,6 +84,7 @@ impl Core {
             let mut state = security.state.lock();
             state.pending.retain(|(own, _), _| *own != guid);
             state.denied.retain(|(own, _), _| *own != guid);
+            state.barred.remove(&guid);
         }
     }
 
@@ -125,6 +134,9 @@ impl Core {
         own: Guid,
         remote: &EndpointData,
     ) -> Result<(), String> {
+        if let Some(why) = state.barred.get(&own) {
+            return Err(format!("{why} (permissions of this context)"));
+        }
         let Some(peer) = state.peers.get(&remote.guid.prefix) else {
             return self.may_match_unauthenticated(security, own, remote);
         };
@@ -142,8 +154,8 @@ impl Core {
         own: Guid,
         remote: &EndpointData,
     ) -> Result<(), String> {
-        let rule = security.access.domain_rule().topic(&remote.topic);
-        let (controlled, flag) = match rule {
+        let access = security.access();
+        let (controlled, flag) = match access.domain_rule().topic(&remote.topic) {
             None => return Err("denied: no topic_rule matches it".into()),
             Some(rule) if remote.is_writer() => {
                 (rule.write_access_control, "enable_write_access_control")
@@ -206,11 +218,12 @@ impl Core {
             return Some(why.into());
         }
         let now = unix(self.env.wall());
+        let own = security.access();
         let denied = |data: &EndpointData| {
             let state = security.state.lock();
             let prefix = data.guid.prefix;
             let (access, whose) = match state.peers.get(&prefix) {
-                _ if prefix == self.prefix => (&security.access, "this context's"),
+                _ if prefix == self.prefix => (&*own, "this context"),
                 Some(peer) => (&peer.access, peer.subject.as_str()),
                 None => return None,
             };

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use pteros_rtps::discovery::data::{EndpointData, ParticipantData};
 use pteros_rtps::id::{GuidPrefix, VendorId};
 use pteros_rtps::locator::Route;
-use pteros_rtps::participant::ParticipantEvent;
+use pteros_rtps::participant::{LostReason, ParticipantEvent};
 use pteros_rtps::receiver::MessageReader;
 use pteros_rtps::time::{Duration, Instant};
 use pteros_rtps::wire::pid;
@@ -68,6 +68,11 @@ impl Core {
             ParticipantEvent::EndpointChanged { remote, route } => {
                 state.note_change(remote, route);
             }
+            // All is as it should be already, and with the new keys.
+            ParticipantEvent::ParticipantLost {
+                reason: LostReason::Renewed,
+                ..
+            } => {}
             ParticipantEvent::ParticipantLost { prefix, .. } => {
                 security.shield.forget(*prefix);
                 state.peers.remove(prefix);
@@ -101,8 +106,12 @@ impl Core {
         if let Some(security) = &self.security {
             let mut state = security.state.lock();
             state.handshakes.handle_timeout(now);
-            self.recheck(now, security, &mut state);
+            let others = self.recheck(now, security, &mut state);
             self.serve_handshakes(now, security, &mut state);
+            drop(state);
+            if others {
+                self.rejudge_own(now, security);
+            }
         }
         self.serve_participant(now);
     }
@@ -134,7 +143,11 @@ impl Core {
                             state.tell(prefix, why);
                             state.refuse(prefix, now);
                             security.shield.forget(prefix);
-                            self.participant.lock().turn_away(prefix);
+                            let mut participant = self.participant.lock();
+                            match state.peers.remove(&prefix) {
+                                Some(_) => participant.expel(prefix),
+                                None => participant.turn_away(prefix),
+                            }
                         }
                     };
                 }
@@ -149,11 +162,10 @@ impl Core {
             participant.send_stateless(to, Bytes::from(message.to_payload()));
         }
         drop(participant);
-        // Nobody is to be expelled who is not in.
-        let check = (!state.peers.is_empty()).then_some(state.next_check);
-        let handshakes = state.handshakes.deadline();
-        let next = [handshakes, check].into_iter().flatten().min();
-        self.schedule(Machine::Handshakes, next);
+        let check = state.next_check;
+        let next = state.handshakes.deadline();
+        let next = next.map_or(check, |deadline| deadline.min(check));
+        self.schedule(Machine::Handshakes, Some(next));
     }
 
     /// One who has proved who it is, and what it signed of itself, if it may be
@@ -182,6 +194,7 @@ impl Core {
     }
 
     /// Lets one in: from here on it is discovered as any other, behind the shield.
+    /// If it is in, all that there was with it ends first.
     fn admit(
         &self,
         now: Instant,
@@ -191,6 +204,10 @@ impl Core {
     ) -> Result<Arc<ParticipantData>, String> {
         let mut participant = self.participant.lock();
         let signed = ParticipantData::parse_signed(&signed).ok();
+        if participant.is_authenticated(prefix) {
+            tracing::info!("participant {prefix} had lost us");
+            participant.estrange(prefix);
+        }
         let data = participant
             .admit(now, prefix, signed)
             .ok_or("there is no room for another participant")?;

@@ -1,5 +1,6 @@
 //! Secured contexts in simulated time: who is let in, and who is not.
 mod attacks;
+mod changes;
 mod world;
 
 use pteros_rmw::error::{EndpointError, OpenError};

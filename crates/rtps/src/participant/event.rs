@@ -26,6 +26,9 @@ pub enum LostReason {
     Expelled,
     /// It began anew with the same GUID, and is met again as another one.
     BeganAnew,
+    /// One of both had lost the other, or may do other things now: it proves anew
+    /// who it is. Its endpoints are the same.
+    Renewed,
 }
 
 /// News from discovery, in the order in which they happened.

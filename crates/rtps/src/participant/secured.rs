@@ -275,6 +275,56 @@ impl Participant {
         Some(data)
     }
 
+    /// One who is in has proved once more who it is, since it had lost us: it is
+    /// lost, and a stranger that can be admitted at once. False if it is not in.
+    pub fn estrange(&mut self, prefix: GuidPrefix) -> bool {
+        let Some(peer) = self.peers.find(prefix) else {
+            return false;
+        };
+        let (data, proof) = (peer.data.clone(), peer.proof());
+        self.lose(prefix, LostReason::Renewed);
+        let Some(secured) = &mut self.secured else {
+            return false;
+        };
+        let route = route(&self.config.reach, &data.metatraffic_unicast, proof);
+        secured.stateless.meet(prefix, route);
+        let stranger = Stranger {
+            data,
+            proof,
+            budget_bytes: None,
+        };
+        secured.strangers.insert(prefix, stranger);
+        true
+    }
+
+    /// Tells all who are in that we leave, before [`begin_anew`](Self::begin_anew).
+    /// Best effort: who does not hear it finds out when we begin anew.
+    pub fn take_leave(&mut self, now: Instant, out: &mut Outbox) {
+        if let Some(secured) = &mut self.secured {
+            secured.farewell(now, out);
+        }
+    }
+
+    /// What others know of us is not so any longer: all who are in are lost, and
+    /// strangers turned away, to be met again; we announce ourselves at once.
+    pub fn begin_anew(&mut self, now: Instant) {
+        let Some(secured) = &mut self.secured else {
+            return;
+        };
+        let strangers = core::mem::take(&mut secured.strangers);
+        for prefix in strangers.keys() {
+            secured.stateless.part(*prefix);
+        }
+        let known: Vec<GuidPrefix> = secured.keys.keys().copied().collect();
+        for prefix in known {
+            self.lose(prefix, LostReason::Renewed);
+        }
+        if let Some(secured) = &mut self.secured {
+            secured.announce(now, &self.data);
+        }
+        self.announcer.update(now, &self.data);
+    }
+
     /// A stranger has not proved who it is, or may not be here: it is forgotten,
     /// until it announces itself again.
     pub fn turn_away(&mut self, prefix: GuidPrefix) {

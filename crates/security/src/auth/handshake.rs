@@ -48,6 +48,8 @@ pub(super) struct Handshake {
     side: Side,
     /// Drawn once, since it is announced before it is used.
     challenge: [u8; 32],
+    /// One with a peer that is known: what it announced, or asked with, this time.
+    renews: Option<[u8; 32]>,
     state: State,
 }
 
@@ -62,7 +64,10 @@ enum State {
     /// The replier, until the final comes.
     Replied(Box<Replied>),
     /// Over. An initiator repeats its last word as long as it is asked to.
-    Done { answered: Option<(Token, Token)> },
+    Done {
+        answered: Option<(Token, Token)>,
+        challenges: [[u8; 32]; 2],
+    },
 }
 
 struct Replied {
@@ -103,8 +108,42 @@ impl Handshake {
                 false => Side::Replier,
             },
             challenge,
+            renews: None,
             state: State::Waiting,
         })
+    }
+
+    /// One beside another that is done, since the peer begins anew: with this
+    /// challenge, see [`begins_anew`](Self::begins_anew).
+    pub fn renewing(own: &Own, peer: GuidPrefix, said: [u8; 32]) -> Result<Self, Rejection> {
+        let mut handshake = Self::new(own, peer)?;
+        handshake.renews = Some(said);
+        Ok(handshake)
+    }
+
+    /// Where this one is done: the challenge by which the token shows that the
+    /// peer is at another one. Anybody could have said it.
+    pub fn begins_anew(&self, token: &Token) -> Option<[u8; 32]> {
+        let State::Done { challenges, .. } = &self.state else {
+            return None;
+        };
+        let word = token.class.strip_prefix(super::exchange::CLASS)?;
+        let name = match (word, self.side) {
+            ("+AuthReq", Side::Initiator) => FUTURE_CHALLENGE,
+            ("+Req", Side::Replier) => Side::Initiator.challenge(),
+            _ => return None,
+        };
+        let said = token.get(name)?.try_into().ok()?;
+        (!challenges.contains(&said)).then_some(said)
+    }
+
+    /// The initiator of a renewal: the peer has announced another challenge since.
+    pub fn expect(&mut self, said: [u8; 32]) {
+        self.renews = Some(said);
+    }
+
+    pub fn is_initiator(&self) -> bool {
+        self.side == Side::Initiator
     }
 
     pub fn is_done(&self) -> bool {
@@ -117,7 +156,7 @@ impl Handshake {
         let challenge = self.challenge.to_vec();
         announcement
             .binary
-            .push(("future_challenge".into(), challenge));
+            .push((FUTURE_CHALLENGE.into(), challenge));
         announcement
     }
 
@@ -143,12 +182,12 @@ impl Handshake {
 
     /// Takes a token of the peer. Its announcement of a challenge is not looked
     /// at: anybody can announce in its name, and signatures cover the challenge.
-    pub fn handle(&mut self, own: &Own, got: Token, now: UnixTime) -> Result<Outcome, Rejection> {
+    pub fn handle(&mut self, own: &Own, got: &Token, now: UnixTime) -> Result<Outcome, Rejection> {
         let word = got.class.strip_prefix(super::exchange::CLASS).unwrap_or("");
         match (word, self.side) {
             ("+Req", Side::Replier) => self.handle_request(own, got, now),
             ("+Reply", Side::Initiator) => self.handle_reply(own, got, now),
-            ("+Final", Side::Replier) => self.handle_final(&got),
+            ("+Final", Side::Replier) => self.handle_final(got),
             _ => Ok(Outcome::Nothing),
         }
     }
@@ -156,22 +195,24 @@ impl Handshake {
     fn handle_request(
         &mut self,
         own: &Own,
-        got: Token,
+        got: &Token,
         now: UnixTime,
     ) -> Result<Outcome, Rejection> {
         match &self.state {
-            State::Replied(replied) if replied.request == got => {
+            State::Replied(replied) if replied.request == *got => {
                 return Ok(Outcome::Send(replied.reply.clone()));
             }
+            // Another request has a handshake, and a challenge, of its own then.
+            State::Replied(_) if self.renews.is_some() => return Ok(Outcome::Nothing),
             State::Waiting | State::Replied(_) => {}
             State::Requested { .. } | State::Done { .. } => return Ok(Outcome::Nothing),
         }
-        let peer = judge(own, &got, self.peer, now)?;
-        let theirs = Contribution::read(&got, Side::Initiator, credentials_hash(&got)?)?;
-        let name = name_of(&got, "c.kagree_algo")?;
+        let peer = judge(own, got, self.peer, now)?;
+        let theirs = Contribution::read(got, Side::Initiator, credentials_hash(got)?)?;
+        let name = name_of(got, "c.kagree_algo")?;
         let agreement = Agreement::answering(&name, &theirs.key)?
             .ok_or_else(|| Rejection::Algorithm(name.clone()))?;
-        let credentials = credentials(own, &name, has_nul(&got));
+        let credentials = credentials(own, &name, has_nul(got));
         let secret = agreement
             .secret(&theirs.key)
             .ok_or(Rejection::Malformed("dh1"))?;
@@ -185,7 +226,7 @@ impl Handshake {
         let signature = sign(own, Side::Replier, &ours, &theirs)?;
         reply.binary.push(("signature".into(), signature));
         self.state = State::Replied(Box::new(Replied {
-            request: got,
+            request: got.clone(),
             reply: reply.clone(),
             ours,
             theirs,
@@ -195,19 +236,29 @@ impl Handshake {
         Ok(Outcome::Send(reply))
     }
 
-    fn handle_reply(&mut self, own: &Own, got: Token, now: UnixTime) -> Result<Outcome, Rejection> {
+    fn handle_reply(
+        &mut self,
+        own: &Own,
+        got: &Token,
+        now: UnixTime,
+    ) -> Result<Outcome, Rejection> {
         let (agreement, ours) = match &self.state {
             State::Requested { agreement, ours } => (agreement, ours),
             State::Done {
                 answered: Some((reply, last)),
-            } if *reply == got => return Ok(Outcome::Once(last.clone())),
+                ..
+            } if reply == got => return Ok(Outcome::Once(last.clone())),
             _ => return Ok(Outcome::Nothing),
         };
-        ours.is_in(&got, Side::Initiator)?;
-        let theirs = Contribution::read(&got, Side::Replier, credentials_hash(&got)?)?;
-        named(&got, "c.kagree_algo", NAME)?;
-        let peer = judge(own, &got, self.peer, now)?;
-        verify(&peer, &got, Side::Replier, &theirs, ours)?;
+        ours.is_in(got, Side::Initiator)?;
+        let theirs = Contribution::read(got, Side::Replier, credentials_hash(got)?)?;
+        if self.renews.is_some_and(|said| said != theirs.challenge) {
+            // It knows us still, and answers what somebody made us ask.
+            return Err(Rejection::Mismatch("challenge2"));
+        }
+        named(got, "c.kagree_algo", NAME)?;
+        let peer = judge(own, got, self.peer, now)?;
+        verify(&peer, got, Side::Replier, &theirs, ours)?;
         let secret = agreement
             .secret(&theirs.key)
             .ok_or(Rejection::Malformed("dh2"))?;
@@ -221,7 +272,8 @@ impl Handshake {
             challenge_2: theirs.challenge,
         };
         self.state = State::Done {
-            answered: Some((got, last.clone())),
+            answered: Some((got.clone(), last.clone())),
+            challenges: [ours.challenge, theirs.challenge],
         };
         Ok(Outcome::Authenticated {
             peer: Box::new(peer),
@@ -238,7 +290,10 @@ impl Handshake {
         replied.ours.is_in(got, Side::Replier)?;
         let (theirs, ours) = (&replied.theirs, &replied.ours);
         verify(&replied.peer, got, Side::Initiator, theirs, ours)?;
-        let done = State::Done { answered: None };
+        let done = State::Done {
+            answered: None,
+            challenges: [theirs.challenge, ours.challenge],
+        };
         let State::Replied(replied) = std::mem::replace(&mut self.state, done) else {
             return Ok(Outcome::Nothing);
         };
@@ -254,6 +309,9 @@ impl Handshake {
         })
     }
 }
+
+/// What announces a challenge to come (DDS Security 1.1 §9.3.2.5.1).
+const FUTURE_CHALLENGE: &str = "future_challenge";
 
 #[cfg(test)]
 mod tests {
@@ -297,7 +355,7 @@ mod tests {
                 challenge: [3; 32],
             };
             let request = token("+Req", Some(&credentials), &[(Side::Initiator, &first)]);
-            let reply = match handshake.handle(&replier, request, NOW).unwrap() {
+            let reply = match handshake.handle(&replier, &request, NOW).unwrap() {
                 Outcome::Send(reply) => reply,
                 other => panic!("{other:?}"),
             };
@@ -310,7 +368,7 @@ mod tests {
             let mut last = token("+Final", None, &parts);
             let signature = sign(&initiator, Side::Initiator, &first, &second).unwrap();
             last.binary.push(("signature".into(), signature));
-            let Ok(Outcome::Authenticated { secret, .. }) = handshake.handle(&replier, last, NOW)
+            let Ok(Outcome::Authenticated { secret, .. }) = handshake.handle(&replier, &last, NOW)
             else {
                 panic!("not authenticated");
             };
@@ -334,7 +392,7 @@ mod tests {
             challenge: [3; 32],
         };
         let request = token("+Req", Some(&credentials), &[(Side::Initiator, &ours)]);
-        let refused = handshake.handle(&replier, request, NOW).unwrap_err();
+        let refused = handshake.handle(&replier, &request, NOW).unwrap_err();
         assert_eq!(refused, Rejection::Algorithm("X25519".into()));
         assert!(!handshake.is_done());
     }

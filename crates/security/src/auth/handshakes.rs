@@ -1,6 +1,10 @@
 //! The handshakes with all peers: who is begun with, what is sent again when,
 //! who is given up. At most 64 are under way; more strangers have to wait until
 //! they announce themselves anew.
+//!
+//! A peer that is known may have lost us. It shows that by beginning anew, and so
+//! could anybody in its name: that handshake is made beside the one that is done,
+//! which holds until the peer has proved that it is at the new one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -14,7 +18,7 @@ use super::handshake::{Handshake, Outcome, SharedSecret};
 use super::token::{GenericMessage, Token};
 use crate::certificate::Certificate;
 use crate::date::UnixTime;
-use crate::enclave::Enclave;
+use crate::enclave::{Enclave, Renewal};
 use crate::fault::Fault;
 use crate::identity::Refusal;
 
@@ -50,6 +54,15 @@ pub struct Handshakes {
 }
 
 struct Entry {
+    attempt: Attempt,
+    /// Of a peer that is known: those that may take its place.
+    renewals: Vec<Attempt>,
+    /// How its vendor ends names.
+    with_nul: bool,
+}
+
+/// One handshake with a peer.
+struct Attempt {
     handshake: Handshake,
     began: Instant,
     /// What is sent until an answer comes.
@@ -60,10 +73,60 @@ struct Entry {
     rejection: Option<Rejection>,
 }
 
+impl Attempt {
+    fn new(handshake: Handshake, now: Instant) -> Self {
+        Self {
+            handshake,
+            began: now,
+            repeated: None,
+            next: now + FIRST_PAUSE,
+            pause: FIRST_PAUSE,
+            rejection: None,
+        }
+    }
+
+    fn repeat(&mut self, message: GenericMessage, now: Instant) {
+        self.repeated = Some(message);
+        self.pause = FIRST_PAUSE;
+        self.next = now + FIRST_PAUSE;
+    }
+
+    fn is_over(&self, now: Instant) -> bool {
+        !self.handshake.is_done() && now >= self.began + PATIENCE
+    }
+
+    /// What is to be sent again now.
+    fn due(&mut self, now: Instant) -> Option<GenericMessage> {
+        if self.handshake.is_done() || now < self.next {
+            return None;
+        }
+        self.pause = self.pause.times(2).min(LONGEST_PAUSE);
+        self.next = now + self.pause;
+        self.repeated.clone()
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let soonest = self.next.min(self.began + PATIENCE);
+        (!self.handshake.is_done()).then_some(soonest)
+    }
+}
+
+impl Entry {
+    /// All of them, the first first.
+    fn attempts(&self) -> impl Iterator<Item = &Attempt> {
+        std::iter::once(&self.attempt).chain(&self.renewals)
+    }
+
+    fn attempts_mut(&mut self) -> impl Iterator<Item = &mut Attempt> {
+        std::iter::once(&mut self.attempt).chain(&mut self.renewals)
+    }
+}
+
 /// What came of a handshake.
 #[derive(Debug)]
 pub enum Event {
-    /// The peer is who its certificate says.
+    /// The peer is who its certificate says. Said again of one that is known: it
+    /// had lost us, and all that was agreed on before is over.
     Authenticated {
         /// Its prefix.
         prefix: GuidPrefix,
@@ -115,6 +178,21 @@ impl Handshakes {
         self.own.enclave.renew_revocations()
     }
 
+    /// Reads our enclave's files again, see [`Enclave::renew`]. Where others are
+    /// to know us by something else from now on, all peers are forgotten.
+    ///
+    /// # Errors
+    /// What is wrong with them; all stays as it was.
+    pub fn renew(&mut self, now: UnixTime) -> Result<Renewal, Vec<Fault>> {
+        let renewal = self.own.enclave.renew(now)?;
+        if renewal.is_news {
+            self.peers.clear();
+            self.transmits.clear();
+            self.events.clear();
+        }
+        Ok(renewal)
+    }
+
     /// Begins with a peer that announced itself with an identity token; one
     /// that is known already stays as it is. `with_nul` is how the peer's
     /// vendor ends names of algorithms (Cyclone DDS does, Fast DDS 3 must not).
@@ -127,8 +205,8 @@ impl Handshakes {
         if self.peers.contains_key(&peer) || peer == self.own.prefix {
             return Ok(());
         }
-        let entries = self.peers.values();
-        if entries.filter(|entry| !entry.handshake.is_done()).count() >= PENDING {
+        let under_way = |entry: &&Entry| !entry.attempt.handshake.is_done();
+        if self.peers.values().filter(under_way).count() >= PENDING {
             return Err(Full);
         }
         let begun = Handshake::new(&self.own, peer)
@@ -141,22 +219,23 @@ impl Handshakes {
             }
         };
         let announcement = handshake.announcement();
-        self.peers.insert(
-            peer,
-            Entry {
-                handshake,
-                began: now,
-                repeated: None,
-                next: now + FIRST_PAUSE,
-                pause: FIRST_PAUSE,
-                rejection: None,
-            },
-        );
+        let entry = Entry {
+            attempt: Attempt::new(handshake, now),
+            renewals: Vec::new(),
+            with_nul,
+        };
+        self.peers.insert(peer, entry);
         let unrelated = (Guid::UNKNOWN, 0);
         let announcement = self.message(peer, ANNOUNCEMENT, unrelated, announcement);
-        push_or_drop(&mut self.transmits, peer, announcement);
-        if let Some(request) = request {
-            self.repeat(peer, unrelated, request, now);
+        push_or_drop(&mut self.transmits, peer, announcement.clone());
+        match request {
+            Some(request) => self.repeat((peer, 0), unrelated, request, now),
+            // One that knows us still hears by this that we do not know it.
+            None => {
+                if let Some(entry) = self.peers.get_mut(&peer) {
+                    entry.attempt.repeat(announcement, now);
+                }
+            }
         }
         Ok(())
     }
@@ -173,17 +252,49 @@ impl Handshakes {
             return;
         };
         let related = message.identity;
-        match entry.handshake.handle(&self.own, token, wall) {
-            Ok(Outcome::Nothing) => {}
-            Ok(Outcome::Send(token)) => self.repeat(peer, related, token, now),
-            Ok(Outcome::Once(token)) => self.send(peer, related, token),
-            Ok(Outcome::Authenticated {
+        let mut attempts = entry.attempts_mut().enumerate();
+        let heeded = attempts.find_map(|(place, attempt)| {
+            match attempt.handshake.handle(&self.own, &token, wall) {
+                Ok(Outcome::Nothing) => None,
+                Ok(outcome) => Some((place, outcome)),
+                Err(rejection) => {
+                    attempt.rejection = Some(rejection);
+                    None
+                }
+            }
+        });
+        drop(attempts);
+        match heeded {
+            Some((place, outcome)) => self.carry_out((peer, place), related, outcome, now),
+            None => self.begin_anew(peer, &token, related, (now, wall)),
+        }
+    }
+
+    /// Does what a message to one attempt asks for.
+    fn carry_out(
+        &mut self,
+        (peer, place): (GuidPrefix, usize),
+        related: (Guid, i64),
+        outcome: Outcome,
+        now: Instant,
+    ) {
+        match outcome {
+            Outcome::Nothing => {}
+            Outcome::Send(token) => self.repeat((peer, place), related, token, now),
+            Outcome::Once(token) => self.send(peer, related, token),
+            Outcome::Authenticated {
                 peer: who,
                 secret,
                 last,
-            }) => {
-                entry.repeated = None;
-                entry.rejection = None;
+            } => {
+                if let Some(entry) = self.peers.get_mut(&peer) {
+                    let renewals = std::mem::take(&mut entry.renewals);
+                    if let Some(renewal) = renewals.into_iter().nth(place.wrapping_sub(1)) {
+                        entry.attempt = renewal;
+                    }
+                    entry.attempt.repeated = None;
+                    entry.attempt.rejection = None;
+                }
                 if let Some(last) = last {
                     self.send(peer, related, last);
                 }
@@ -193,7 +304,48 @@ impl Handshakes {
                     secret,
                 });
             }
-            Err(rejection) => entry.rejection = Some(rejection),
+        }
+    }
+
+    /// Makes a handshake beside one that is done, if the peer seems to begin anew.
+    fn begin_anew(
+        &mut self,
+        peer: GuidPrefix,
+        token: &Token,
+        related: (Guid, i64),
+        (now, wall): (Instant, UnixTime),
+    ) {
+        let renewals = self.peers.values().flat_map(|entry| &entry.renewals);
+        let has_room = renewals.count() < PENDING;
+        let Some(entry) = self.peers.get_mut(&peer) else {
+            return;
+        };
+        let Some(said) = entry.attempt.handshake.begins_anew(token) else {
+            return;
+        };
+        if let Some(asked) = entry.renewals.first_mut()
+            && asked.handshake.is_initiator()
+        {
+            asked.handshake.expect(said);
+            return;
+        }
+        if entry.renewals.len() >= RENEWALS_OF_ONE {
+            entry.renewals.remove(0);
+        } else if !has_room {
+            return;
+        }
+        let made = Handshake::renewing(&self.own, peer, said).and_then(|mut handshake| {
+            let request = handshake.begin(&self.own, entry.with_nul)?;
+            let answer = match request {
+                Some(request) => Outcome::Send(request),
+                None => handshake.handle(&self.own, token, wall)?,
+            };
+            Ok((handshake, answer))
+        });
+        if let Ok((handshake, answer)) = made {
+            entry.renewals.push(Attempt::new(handshake, now));
+            let place = entry.renewals.len();
+            self.carry_out((peer, place), related, answer, now);
         }
     }
 
@@ -201,18 +353,15 @@ impl Handshakes {
     pub fn handle_timeout(&mut self, now: Instant) {
         let mut over = Vec::new();
         for (prefix, entry) in &mut self.peers {
-            if entry.handshake.is_done() {
+            if entry.attempt.is_over(now) {
+                let silent = Rejection::Silent(PATIENCE_SECONDS);
+                over.push((*prefix, entry.attempt.rejection.take().unwrap_or(silent)));
                 continue;
             }
-            if now >= entry.began + PATIENCE {
-                let silent = Rejection::Silent(PATIENCE_SECONDS);
-                over.push((*prefix, entry.rejection.take().unwrap_or(silent)));
-            } else if now >= entry.next {
-                entry.pause = entry.pause.times(2).min(LONGEST_PAUSE);
-                entry.next = now + entry.pause;
-                if let Some(message) = &entry.repeated {
-                    push_or_drop(&mut self.transmits, *prefix, message.clone());
-                }
+            // Whoever asked for them is known, or has been silent since.
+            entry.renewals.retain(|renewal| !renewal.is_over(now));
+            for message in entry.attempts_mut().filter_map(|attempt| attempt.due(now)) {
+                push_or_drop(&mut self.transmits, *prefix, message);
             }
         }
         for (prefix, why) in over {
@@ -223,13 +372,8 @@ impl Handshakes {
 
     /// When [`handle_timeout`](Self::handle_timeout) is due.
     pub fn deadline(&self) -> Option<Instant> {
-        let under_way = self
-            .peers
-            .values()
-            .filter(|entry| !entry.handshake.is_done());
-        under_way
-            .map(|entry| entry.next.min(entry.began + PATIENCE))
-            .min()
+        let attempts = self.peers.values().flat_map(Entry::attempts);
+        attempts.filter_map(Attempt::deadline).min()
     }
 
     /// The next message to send, and to whom.
@@ -248,12 +392,17 @@ impl Handshakes {
         self.transmits.retain(|(to, _)| *to != peer);
     }
 
-    fn repeat(&mut self, peer: GuidPrefix, related: (Guid, i64), token: Token, now: Instant) {
+    fn repeat(
+        &mut self,
+        (peer, place): (GuidPrefix, usize),
+        related: (Guid, i64),
+        token: Token,
+        now: Instant,
+    ) {
         let message = self.message(peer, HANDSHAKE, related, token);
-        if let Some(entry) = self.peers.get_mut(&peer) {
-            entry.repeated = Some(message.clone());
-            entry.pause = FIRST_PAUSE;
-            entry.next = now + FIRST_PAUSE;
+        let entry = self.peers.get_mut(&peer);
+        if let Some(attempt) = entry.and_then(|entry| entry.attempts_mut().nth(place)) {
+            attempt.repeat(message.clone(), now);
         }
         push_or_drop(&mut self.transmits, peer, message);
     }
@@ -296,8 +445,11 @@ fn push_or_drop(
 
 /// Messages that wait to be sent: four for each handshake under way.
 const TRANSMITS: usize = 4 * PENDING;
-/// Handshakes under way at once.
+/// Handshakes under way at once; and beside them, with peers that are known.
 const PENDING: usize = 64;
+/// Those with one peer that is known. Its own is not lost if somebody asks in its
+/// name meanwhile.
+const RENEWALS_OF_ONE: usize = 4;
 /// As Fast DDS; long enough for a reply over Wi-Fi.
 const FIRST_PAUSE: Duration = Duration::from_millis(125);
 /// Pauses double up to this.

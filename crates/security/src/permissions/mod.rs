@@ -22,7 +22,7 @@ pub struct Permissions {
 }
 
 /// What one subject is granted.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
     /// Line in the file.
     pub line: u32,
@@ -50,7 +50,7 @@ pub enum Effect {
 }
 
 /// A rule of a grant.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     /// Line in the file.
     pub line: u32,
@@ -67,7 +67,7 @@ pub struct Rule {
 }
 
 /// Which endpoints a rule is about.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Criteria {
     /// Line in the file.
     pub line: u32,
