@@ -578,6 +578,39 @@ fn nobody_speaks_in_the_name_of_another() {
     );
 }
 
+/// Fast DDS seals INFO_TS by itself, before what it is the time of.
+#[test]
+fn a_time_that_is_protected_by_itself_is_the_time_of_what_follows() {
+    let layer = pteros_security::crypto::Layer::Submessage;
+    let time = submessage(0x09, 1, &[7; 8]);
+    for metadata in ["SIGN", "ENCRYPT"] {
+        let world = World::new("NONE", "NONE", metadata, "NONE").matched();
+        let keys = world.alice.endpoint_keys(WRITER, BOB.with(READER)).unwrap();
+        let mut sealer = pteros_security::crypto::Sealer::new(keys[0].clone()).unwrap();
+        let mut sealed = message(ALICE, &[&to(BOB)]);
+        let said = data(WRITER, READER, SECRET);
+        for one in [&time, &said] {
+            sealer.seal(layer, one, &[], &mut sealed).unwrap();
+        }
+        let plain = message(ALICE, &[&to(BOB), &time, &said]);
+        assert_eq!(open(&world.bob, &sealed), Some(plain), "{metadata}");
+        assert_eq!(world.bob.take_refusals(), []);
+    }
+    // With keys for keys, too.
+    let world = World::new("SIGN", "NONE", "NONE", "NONE").met();
+    let kx = pteros_security::crypto::key_exchange_material(&[1; 32], &[2; 32], &[3; 32]);
+    let known = world
+        .bob
+        .authenticated(ALICE, VendorId::FAST_DDS, kx.clone());
+    known.unwrap();
+    let mut sealer = pteros_security::crypto::Sealer::new(kx).unwrap();
+    let mut sealed = message(ALICE, &[&to(BOB)]);
+    sealer.seal(layer, &time, &[], &mut sealed).unwrap();
+    let plain = message(ALICE, &[&to(BOB), &time]);
+    assert_eq!(open(&world.bob, &sealed), Some(plain));
+    assert_eq!(world.bob.take_refusals(), []);
+}
+
 #[test]
 fn a_key_is_good_for_its_own_endpoint_only() {
     let world = World::new("NONE", "NONE", "ENCRYPT", "NONE").matched();
