@@ -18,7 +18,7 @@
 enum { SIZE_MIN = 32, TEXT_MIN = 48, HOST_UNSUPPORTED = 5 };
 enum host_verb { HOST_PING, HOST_PONG, HOST_PUB, HOST_SUB, HOST_INTRA, HOST_MEET, HOST_NODES, HOST_FORWARD };
 
-static const int64_t QUIET_NS = 3000000000, FAR = INT64_MAX;
+static const int64_t FAR = INT64_MAX;
 
 static struct host_options {
   enum host_verb verb;
@@ -353,13 +353,21 @@ static void host_pub(void)
       ms_between(start.cpu, end.cpu));
 }
 
+/* A subscription that hears nothing for so long takes the rest for lost: nobody
+ * repairs best effort. */
+static int64_t host_quiet(void)
+{
+  int64_t least = host.best_effort ? 1000000000 : 3000000000, periods = host.rate ? 3000000000 / host.rate : 0;
+  return periods > least ? periods : least;
+}
+
 static void host_sub(int64_t until)
 {
   uint64_t before = 0, heard = 0;
   traffic_goal((uint64_t)host_total());
   do {
     before = heard;
-    traffic_wait(now_ns() + QUIET_NS);
+    traffic_wait(now_ns() + host_quiet());
     pthread_mutex_lock(&traffic.lock);
     heard = traffic.last_seq;
     pthread_mutex_unlock(&traffic.lock);

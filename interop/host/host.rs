@@ -23,8 +23,17 @@ pub const TEXT_MIN: usize = 48;
 
 const USAGE: &str = "usage: VERB [--OPTION VALUE]..., see interop/README.md";
 
-/// A subscription that hears nothing for so long takes the rest for lost.
-const QUIET: u64 = 3_000_000_000;
+/// A subscription that hears nothing for so long takes the rest for lost: nobody
+/// repairs best effort.
+fn quiet(o: &Options) -> u64 {
+    const RELIABLE: u64 = 3_000_000_000;
+    const BEST_EFFORT: u64 = 1_000_000_000;
+    let periods = 3_000_000_000_u64.checked_div(o.rate).unwrap_or(0);
+    match o.best_effort {
+        true => BEST_EFFORT.max(periods),
+        false => RELIABLE.max(periods),
+    }
+}
 
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -545,7 +554,7 @@ fn listen<S: Stack>(o: &Options, t: &Traffic, stack: &mut S, until: u64) -> Resu
     t.wait_for(o.total());
     let mut before = 0;
     loop {
-        stack.run(now_ns() + QUIET);
+        stack.run(now_ns() + quiet(o));
         let heard = t.heard();
         if t.is_over() || (heard == before && (heard > 0 || now_ns() >= until)) {
             return t.report();

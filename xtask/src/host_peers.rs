@@ -21,7 +21,7 @@ pub fn prepare(wanted: &[String]) -> Result<PathBuf> {
             .filter(|c| is_wanted(c.name) && c.stack != contestant::ROS1)
             .map(|c| c.stack.to_owned()),
     );
-    for program in programs::prepare(&work, &stacks) {
+    for program in programs::prepare(&work, &stacks, &|| false) {
         if let Err(why) = program.outcome {
             eprintln!("{} missing: {why:#}", program.name);
         }

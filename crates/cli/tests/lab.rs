@@ -187,6 +187,31 @@ fn a_killed_run_is_gone_on_with_and_nothing_counts_twice() {
 }
 
 #[test]
+fn two_runs_at_once_do_not_hear_each_other() {
+    let folders = ["beside-a", "beside-b"].map(Folder::new);
+    let runs: Vec<_> = folders
+        .iter()
+        .map(|folder| start(folder.lab("m16.1 --smoke --peers none")))
+        .collect();
+    for (mut running, folder) in runs.into_iter().zip(&folders) {
+        let answer = running.wait();
+        assert_eq!(answer.code, Some(0), "{}", answer.err);
+        let text = fs::read_to_string(folder.out().join("m16.1/samples.csv")).expect("samples");
+        let mut cells: std::collections::BTreeMap<&str, usize> = Default::default();
+        for line in text.lines().skip(1) {
+            let (cell, _) = line.split_once(",pteros,").expect("ours alone");
+            *cells.entry(cell).or_default() += 1;
+        }
+        let most = cells.values().max();
+        assert_eq!(
+            most,
+            Some(&3),
+            "a message of the other's came, too: {cells:?}"
+        );
+    }
+}
+
+#[test]
 fn a_wrong_word_says_what_was_meant() {
     let folder = Folder::new("words");
     for (words, hint) in [

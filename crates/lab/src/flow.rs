@@ -271,9 +271,13 @@ fn run_placed(
     for index in 0..flow.subscribers {
         let words = with_file(flow.words("sub", &topic), index);
         let host = remote.map(|_| NAMES[1]);
-        let mut process = lab.start_on(host, who, flow.is_real_time, words)?;
-        process.expect("ready", PATIENCE)?;
-        listening.push(process);
+        listening.push(lab.start_on(host, who, flow.is_real_time, words)?);
+    }
+    // Who waits for a match may begin beside those that it waits for.
+    if !flow.waits_for_match {
+        for process in &mut listening {
+            process.expect("ready", PATIENCE)?;
+        }
     }
     let mut words = flow.words("pub", &topic);
     if let Some(remote) = remote {

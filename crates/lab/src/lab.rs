@@ -71,6 +71,9 @@ impl Worker {
 /// The worker's verb for one process of a topology.
 pub const TOPOLOGY: &str = "topology";
 
+/// The worker's verb for a bridge to ROS 1.
+pub const BRIDGE: &str = "bridge";
+
 /// Where ROS 1's master listens, in its private network.
 const ROS1_PORT: u16 = 11_311;
 
@@ -142,10 +145,10 @@ impl Lab {
         found.ok_or_else(|| Failure::Unsupported(format!("{name} is not there")))
     }
 
-    /// A name that no earlier measurement had, for topics.
+    /// A name that no earlier measurement had, nor has another run's, for topics.
     pub fn fresh_topic(&self) -> String {
         self.turn.set(self.turn.get() + 1);
-        format!("lab{}", self.turn.get())
+        format!("lab{}_{}", std::process::id(), self.turn.get())
     }
 
     /// Two hosts with a cable of 100 Mbit/s between them, as M16 has them.
@@ -190,9 +193,12 @@ impl Lab {
         Ok(who)
     }
 
-    /// What a ROS 1 program on that host must know, whose master runs from now on.
-    /// Two hosts have one, on the first.
-    fn ros1(&self, host: Option<&str>) -> Result<Vec<(&'static str, String)>> {
+    /// What a program that speaks to ROS 1 on that host must know, whose master runs
+    /// from now on. Two hosts have one, on the first.
+    ///
+    /// # Errors
+    /// The master does not start.
+    pub fn ros1(&self, host: Option<&str>) -> Result<Vec<(&'static str, String)>> {
         let place = host.map(|_| NAMES[0]);
         let own = match host {
             None => "127.0.0.1".to_owned(),

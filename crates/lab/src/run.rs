@@ -24,6 +24,9 @@ use crate::report::Report;
 use crate::store::{Entry, Journal, Outcome, Store};
 use crate::{environment, experiments};
 
+/// Set in the network that a run has made for itself.
+const INSIDE: &str = "PTEROS_LAB_NETWORK";
+
 /// Repeats of a cell that fail before the rest of it is left out.
 const FAILURES_MAX: usize = 2;
 
@@ -51,6 +54,8 @@ pub enum Ended {
     Done,
     /// Ctrl-C; what was measured is kept and reported.
     Interrupted,
+    /// Ctrl-C before anything was measured: there is nothing to report.
+    Unbegun,
 }
 
 impl Request {
@@ -129,7 +134,7 @@ pub fn run(request: &Request, stop: &ShutdownSignal, say: &mut dyn FnMut(String)
     let chosen = request.experiments()?;
     let stacks = request.stacks(&chosen)?;
     let store = Store::create(&request.out, request.extent)?;
-    let is_inside = std::env::var_os(network::VARIABLE).is_some();
+    let is_inside = std::env::var_os(INSIDE).is_some();
     let may_install = request.may_install && !is_inside;
     // Who has no home has the run's own folder.
     let work = workplace(cache(), may_install)
@@ -137,10 +142,15 @@ pub fn run(request: &Request, stop: &ShutdownSignal, say: &mut dyn FnMut(String)
     // Without a word this would mean all.
     let built = match stacks.is_empty() {
         true => Vec::new(),
-        false => programs::prepare(&work, &stacks),
+        false => programs::prepare(&work, &stacks, &|| stop.is_requested()),
     };
+    // Nobody would know of it inside.
+    if stop.is_requested() {
+        return Ok(Ended::Unbegun);
+    }
     let rights = environment::rights();
-    if !is_inside && rights.network.is_ok() {
+    // One that somebody else has made is no other run's as long as this has its own.
+    if !is_inside && network::available().is_ok() {
         return Err(enter_network());
     }
     let mut missing = Vec::new();
@@ -185,6 +195,9 @@ pub fn run(request: &Request, stop: &ShutdownSignal, say: &mut dyn FnMut(String)
         time_text(Duration::from_secs_f64(plan.seconds()))
     ));
     let ended = plan.walk(&lab, &store, stop, say);
+    if matches!(ended, Ok(Ended::Interrupted)) && !store.has_measured() {
+        return Ok(Ended::Unbegun);
+    }
     // What was measured before the disk was full is shown as far as that goes.
     let written = Report::load(&store).and_then(|report| report.write(&store));
     let ended = ended?;
@@ -225,6 +238,7 @@ fn enter_network() -> anyhow::Error {
     let enter = || -> Result<std::io::Error> {
         let own = std::env::current_exe().context("find this program's own path")?;
         let mut command = network::command(true, &own.to_string_lossy())?;
+        command.env(INSIDE, "yes");
         Ok(command.args(std::env::args_os().skip(1)).exec())
     };
     match enter() {

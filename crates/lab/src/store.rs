@@ -15,6 +15,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use crate::experiment::{Cell, Delivery, Experiment, Extent, Measured};
+use crate::experiments;
 
 /// One repeat of one cell as it was written down.
 #[derive(Clone, Debug, PartialEq)]
@@ -193,6 +194,16 @@ impl Store {
         &self.folder
     }
 
+    /// Whether anything was written down.
+    pub fn has_measured(&self) -> bool {
+        let mut journals = experiments::ALL.iter().map(|e| self.journal(e.id));
+        journals.any(|file| file.exists())
+    }
+
+    fn journal(&self, id: &str) -> PathBuf {
+        self.folder.join(id).join("measured.jsonl")
+    }
+
     /// How much was wanted.
     ///
     /// # Errors
@@ -229,7 +240,7 @@ impl Store {
     /// # Errors
     /// The journal cannot be read.
     pub fn entries(&self, id: &str) -> Result<Vec<Entry>> {
-        let file = self.folder.join(id).join("measured.jsonl");
+        let file = self.journal(id);
         if !file.exists() {
             return Ok(Vec::new());
         }

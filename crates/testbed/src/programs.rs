@@ -36,6 +36,9 @@ macro_rules! embedded {
 /// python3-rosmaster.
 pub const ROS1_MASTER: &str = "rosmaster";
 
+/// ROS 1's half of a bridge.
+pub const ROS1_BRIDGE: &str = "ros1-bridge";
+
 /// Paths below `interop` and texts of all that is built here.
 const SOURCES: &[(&str, &str)] = embedded![
     "peer.h",
@@ -50,6 +53,7 @@ const SOURCES: &[(&str, &str)] = embedded![
     "host/cyclone.c",
     "host/fastdds.cpp",
     "host/roscpp.cpp",
+    "host/bridge.cpp",
     "host/iceoryx2/Cargo.toml",
     "host/iceoryx2/Cargo.lock",
     "host/iceoryx2/src/main.rs",
@@ -78,10 +82,10 @@ pub fn unpack(folder: &Path) -> Result<()> {
 }
 
 /// Builds what is missing or old of the `wanted` stacks' programs, all when
-/// none is named.
-pub fn prepare(work: &Workplace, wanted: &[String]) -> Vec<Program> {
+/// none is named; the rest is left out once `is_over` says so.
+pub fn prepare(work: &Workplace, wanted: &[String], is_over: &dyn Fn() -> bool) -> Vec<Program> {
     type Build = fn(&Workplace) -> Result<PathBuf>;
-    let list: [(&str, &str, Build); 6] = [
+    let list: [(&str, &str, Build); 7] = [
         ("floor", "floor", build_floor),
         ("cyclone", "cyclone-host", build_cyclone),
         ("fastdds", "fastdds-host", build_fastdds),
@@ -89,11 +93,17 @@ pub fn prepare(work: &Workplace, wanted: &[String]) -> Vec<Program> {
             build_cargo(work, "iceoryx2")
         }),
         ("zenoh", "zenoh-host", |work| build_cargo(work, "zenoh")),
-        (ROS1, "roscpp-host", build_roscpp),
+        (ROS1, "roscpp-host", |work| {
+            build_roscpp(work, "roscpp-host", "host/roscpp.cpp")
+        }),
+        (ROS1, ROS1_BRIDGE, |work| {
+            build_roscpp(work, ROS1_BRIDGE, "host/bridge.cpp")
+        }),
     ];
     let is_wanted = |stack: &str| wanted.is_empty() || wanted.iter().any(|name| name == stack);
     list.into_iter()
         .filter(|(stack, ..)| is_wanted(stack))
+        .take_while(|_| !is_over())
         .map(|(stack, name, build)| Program {
             stack,
             name,
@@ -175,9 +185,9 @@ fn build_fastdds(work: &Workplace) -> Result<PathBuf> {
     Ok(program)
 }
 
-fn build_roscpp(work: &Workplace) -> Result<PathBuf> {
-    let program = work.programs.join("roscpp-host");
-    let sources = ["host/roscpp.cpp", "host/host.h", "peer.h"];
+fn build_roscpp(work: &Workplace, name: &str, source: &str) -> Result<PathBuf> {
+    let program = work.programs.join(name);
+    let sources = [source, "host/host.h", "peer.h"];
     if is_on_path(ROS1_MASTER) && work.is_fresh(&program, &sources) {
         return Ok(program);
     }
@@ -190,7 +200,7 @@ fn build_roscpp(work: &Workplace) -> Result<PathBuf> {
     work.need(ROS1_MASTER, "/usr/include/ros/ros.h", &packages)?;
     work.need("g++", "/usr/include/std_msgs/String.h", &packages)?;
     let mut cxx = compiler("g++", "c++17", &program);
-    cxx.arg(work.sources.join("host/roscpp.cpp"));
+    cxx.arg(work.sources.join(source));
     let libraries = [
         "roscpp",
         "rosconsole",

@@ -3,7 +3,9 @@
 //!
 //! A program is built again when a source is newer, or when it no longer starts.
 
+use std::fmt;
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
@@ -132,8 +134,11 @@ impl Workplace {
             packages,
         ]
         .concat();
-        if apt(&line).is_ok() {
-            return Ok(());
+        match apt(&line) {
+            Ok(()) => return Ok(()),
+            // Ctrl-C is no reason to try again.
+            Err(error) if error.is::<Signalled>() => return Err(error),
+            Err(_) => {}
         }
         // The package lists may be missing or old.
         apt(&["update", "-q"]).with_context(|| format!("while preparing: {by_hand}"))?;
@@ -160,15 +165,35 @@ pub fn compiler(name: &str, standard: &str, program: &Path) -> Command {
     command
 }
 
+/// A signal has ended a program: Ctrl-C, which all programs of a terminal get.
+#[derive(Clone, Debug)]
+pub struct Signalled {
+    /// The program.
+    pub name: String,
+    /// The signal's number.
+    pub signal: i32,
+}
+
+impl fmt::Display for Signalled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} was ended by signal {}", self.name, self.signal)
+    }
+}
+
+impl std::error::Error for Signalled {}
+
 /// Runs to the end; on failure the error holds the last lines it printed.
 ///
 /// # Errors
-/// That it could not be started, or how it ended.
+/// That it could not be started, or how it ended; [`Signalled`] if by a signal.
 pub fn run_quietly(command: &mut Command) -> Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
     let outcome = command.output().with_context(|| format!("run {name}"))?;
     if outcome.status.success() {
         return Ok(());
+    }
+    if let Some(signal) = outcome.status.signal() {
+        return Err(Signalled { name, signal }.into());
     }
     let said = [outcome.stdout, outcome.stderr].concat();
     let said = String::from_utf8_lossy(&said);

@@ -59,6 +59,11 @@ impl Run {
         };
         let stop = pteros_net::shutdown_signal()?;
         let ended = run(&request, stop, &mut |text| shared.console.remark(text))?;
+        if ended == Ended::Unbegun {
+            let text = "interrupted before anything was measured; the same command begins anew";
+            shared.console.remark(text);
+            return Err(Interrupted.into());
+        }
         let store = Store::open(&request.out)?;
         if shared.console.json {
             let text = store.read("results.json").unwrap_or_default();
@@ -70,7 +75,7 @@ impl Run {
         }
         match ended {
             Ended::Done => Ok(()),
-            Ended::Interrupted => {
+            Ended::Interrupted | Ended::Unbegun => {
                 shared
                     .console
                     .remark("interrupted; the same command goes on where it ended");

@@ -1,11 +1,13 @@
 //! Pteros as a contestant: ping and pong, one publisher and its subscriptions, one
-//! process with both, idle nodes and nodes that find each other; and a process of a topology.
+//! process with both, idle nodes and nodes that find each other; a process of a topology, and a
+//! bridge to ROS 1.
 //!
 //! The program is `pteros-lab-worker`, or the command where that is not beside it.
 //! Options and lines are those of the other stacks' programs (interop/README.md);
 //! which path messages took is asked of the API.
 
 mod body;
+mod bridge;
 #[allow(dead_code, reason = "shared with programs that use more of it")]
 #[path = "../../../../interop/host/host.rs"]
 mod host;
@@ -14,7 +16,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::lab::TOPOLOGY;
+use crate::lab::{BRIDGE, TOPOLOGY};
 use crate::topology;
 use body::Body;
 use host::{Ends, Options, Stack, Traffic, crowd_ends, now_ns};
@@ -28,16 +30,18 @@ const POLLED: Duration = Duration::from_millis(1);
 /// Does what `words` say, a verb and its options, until it is done or killed.
 pub fn main(words: impl IntoIterator<Item = String>) -> ExitCode {
     let words: Vec<String> = words.into_iter().collect();
-    if let [verb, interfaces @ .., task] = words.as_slice()
-        && verb == TOPOLOGY
-    {
-        return match of_topology(interfaces, task) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("error: {error:#}");
-                ExitCode::FAILURE
-            }
-        };
+    let done = match words.as_slice() {
+        [verb, interfaces @ .., task] if verb == TOPOLOGY => Some(of_topology(interfaces, task)),
+        [verb, rest @ ..] if verb == BRIDGE => Some(bridge::run(rest)),
+        _ => None,
+    };
+    match done {
+        Some(Ok(())) => return ExitCode::SUCCESS,
+        Some(Err(error)) => {
+            eprintln!("error: {error:#}");
+            return ExitCode::FAILURE;
+        }
+        None => {}
     }
     let texts = words.windows(2).any(|two| two == ["--type", "string"]);
     match texts {

@@ -1,0 +1,143 @@
+//! A bridge between ROS 1 and ROS 2 for texts, one topic, one direction: Pteros here,
+//! roscpp in a program of its own (interop/host/bridge.cpp), a pipe between them.
+//!
+//! Nothing that was published is lost on the way: our side is reliable, keeps all and gives late
+//! joiners what they missed, and it subscribes when the other side has somebody to tell. A full
+//! pipe holds the callback, and so the publisher, back.
+
+use std::io::{self, Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+use pteros::interfaces::std_msgs::msg::String as Text;
+use pteros::prelude::*;
+use pteros::qos::{DurabilityPolicy, HistoryPolicy};
+use rustix::mm::{MlockAllFlags, mlockall};
+
+/// The other half's limit, too.
+const BYTES_MAX: u32 = 64 << 20;
+
+const USAGE: &str = "in|out PROGRAM TOPIC-OF-ROS-1 TOPIC [--lock-memory yes]";
+
+/// Which way messages go.
+const DIRECTIONS: [&str; 2] = ["in", "out"];
+
+/// Bridges until the other half ends: `in` from ROS 1's topic to ours, `out` from
+/// ours. Says `ready` when what is published from now on arrives.
+pub fn run(words: &[String]) -> Result<()> {
+    let [direction, program, ros1_topic, topic, rest @ ..] = words else {
+        bail!("usage: bridge {USAGE}");
+    };
+    match rest {
+        [] => {}
+        [name, value] if name == "--lock-memory" && value == "yes" => {
+            mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE).context("--lock-memory")?;
+        }
+        other => bail!("bridge {}: expected {USAGE}", other.join(" ")),
+    }
+    if !DIRECTIONS.contains(&direction.as_str()) {
+        bail!("bridge {direction}: expected in or out");
+    }
+    let mut half = Command::new(program)
+        .args([direction, ros1_topic])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("start {program}"))?;
+    let pipes = half.stdin.take().zip(half.stdout.take());
+    let (to, mut from) = pipes.context("no pipes to ROS 1's half")?;
+    if read_frame(&mut from)?.is_none() {
+        bail!("{program} ended with {}", half.wait()?);
+    }
+    let context = Context::new()?;
+    let node = context.node("bridge")?;
+    match direction.as_str() {
+        "in" => from_ros1(&node, topic, from),
+        _ => to_ros1(&node, topic, to, &mut half),
+    }
+}
+
+fn from_ros1(node: &Node, topic: &str, mut from: ChildStdout) -> Result<()> {
+    let publisher = node.create_publisher::<Text>(topic, qos())?;
+    say_ready();
+    while let Some(bytes) = read_frame(&mut from)? {
+        match String::from_utf8(bytes) {
+            Ok(data) => publisher.publish(&Text { data })?,
+            Err(_) => eprintln!("{topic}: a text that is no UTF-8 is left out"),
+        }
+    }
+    Ok(())
+}
+
+fn to_ros1(node: &Node, topic: &str, mut to: ChildStdin, half: &mut Child) -> Result<()> {
+    let pass_on = move |message: Sample<Text>| {
+        if let Err(error) = write_frame(&mut to, message.data.as_bytes()) {
+            eprintln!("to ROS 1: {error}");
+        }
+    };
+    let _subscription = node.create_subscription(topic, qos(), pass_on)?;
+    say_ready();
+    node.spin();
+    // Asked to stop: what has come is on its way.
+    half.kill()?;
+    Ok(())
+}
+
+fn say_ready() {
+    println!("ready");
+}
+
+fn qos() -> QosProfile {
+    QosProfile {
+        history: HistoryPolicy::KeepAll,
+        durability: DurabilityPolicy::TransientLocal,
+        ..QosProfile::default()
+    }
+}
+
+/// `None`: the other half has ended.
+fn read_frame(from: &mut impl Read) -> Result<Option<Vec<u8>>> {
+    let mut length = [0; 4];
+    match from.read_exact(&mut length) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        outcome => outcome.context("read from ROS 1's half")?,
+    }
+    let length = u32::from_ne_bytes(length);
+    if length > BYTES_MAX {
+        bail!("ROS 1's half tells of a message of {length} bytes; the most is {BYTES_MAX}");
+    }
+    let mut bytes = Vec::new();
+    let read = from.take(u64::from(length)).read_to_end(&mut bytes);
+    if read.context("read from ROS 1's half")? < length as usize {
+        return Ok(None);
+    }
+    Ok(Some(bytes))
+}
+
+fn write_frame(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(bytes.len()).ok().filter(|n| *n <= BYTES_MAX);
+    let length = length.ok_or_else(|| io::Error::other("a message of more than 64 MiB"))?;
+    to.write_all(&length.to_ne_bytes())?;
+    to.write_all(bytes)?;
+    to.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_comes_out_of_the_pipe_as_it_went_in_and_what_is_cut_off_is_none() {
+        let mut pipe = Vec::new();
+        write_frame(&mut pipe, b"").unwrap();
+        write_frame(&mut pipe, b"hello").unwrap();
+        let mut from = pipe.as_slice();
+        assert_eq!(read_frame(&mut from).unwrap(), Some(Vec::new()));
+        assert_eq!(read_frame(&mut from).unwrap(), Some(b"hello".to_vec()));
+        assert_eq!(read_frame(&mut from).unwrap(), None);
+        let cut = &pipe[..pipe.len() - 1];
+        assert_eq!(read_frame(&mut &cut[4..]).unwrap(), None);
+        let error = read_frame(&mut u32::MAX.to_ne_bytes().as_slice()).unwrap_err();
+        assert!(error.to_string().contains("4294967295 bytes"), "{error}");
+    }
+}
