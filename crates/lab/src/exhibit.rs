@@ -168,8 +168,12 @@ pub fn bytes_text(bytes: u64) -> String {
 
 /// A parameter's value for people; a `size` is bytes.
 pub fn value_text(name: &str, value: &str) -> String {
-    match value.parse() {
-        Ok(bytes) if name == "size" || name == "fragment" => bytes_text(bytes),
+    match (name, value.parse()) {
+        ("size", Ok(bytes)) => bytes_text(bytes),
+        ("fragment", Ok(bytes)) => format!("fragments {}", bytes_text(bytes)),
+        ("nodes", Ok(1)) => "1 node".to_owned(),
+        ("nodes", Ok(count)) => format!("{count} nodes"),
+        ("rate", Ok(hz)) => format!("{hz} Hz"),
         _ => value.to_owned(),
     }
 }
@@ -214,7 +218,14 @@ pub fn comparison(view: &View, metric: &'static Metric) -> Table {
                 row.push(ratio_entry(view, case, name, metric, ours, theirs));
             }
         }
-        rows.push(row);
+        // What has no such figure at all is no row of its table.
+        let says_something = |name: &&str| {
+            let cell = view.cell(case, name);
+            cell.is_some_and(|c| c.figures(metric.name).is_some() || c.metrics.is_empty())
+        };
+        if contestants.iter().any(says_something) {
+            rows.push(row);
+        }
     }
     let statistic = crate::results::statistic_name(metric);
     Table {

@@ -62,7 +62,8 @@ impl Flow {
             0 => (self.count * self.size) as f64 / BYTES_PER_SECOND,
             rate => (self.count + self.warmup) as f64 / rate as f64,
         };
-        sending + 0.8
+        // To start, to meet, to settle and to end.
+        sending + 0.45
     }
 
     /// The words of a process with that part in it.

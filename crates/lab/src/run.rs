@@ -434,8 +434,8 @@ fn in_turns(cells: &[Cell], repeat: usize) -> Vec<&Cell> {
 mod tests {
     use super::*;
 
-    /// Runs on two quiet cores took 78 to 88 % of their estimates.
-    const QUICK_MAX: f64 = 23.5 * 60.0;
+    /// The estimates are those of a machine that has other things to do, too.
+    const QUICK_MAX: f64 = 20.0 * 60.0;
 
     #[test]
     fn all_of_a_quick_run_fits_into_twenty_minutes() {

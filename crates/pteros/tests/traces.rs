@@ -263,6 +263,10 @@ fn the_answer_to_a_request_comes_of_it() {
 }
 
 #[test]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a callback that has another thread do its work"
+)]
 fn what_comes_of_answers_groups_and_polled_messages_is_followed_onto_other_threads() {
     let context = traced(77, false, TraceOptions::default());
     let node = context.node("both").unwrap();

@@ -14,6 +14,10 @@ use super::frame::Datagram;
 /// shorter, no stack's fragments of large messages are.
 const HIDDEN_DATA_BYTES_MIN: usize = 1024;
 
+/// Encrypted packets that are so far apart are of two messages; whoever measures sends
+/// them further apart.
+const HIDDEN_PAUSE_NS: i64 = 8_000_000;
+
 /// Messages that are followed one by one; packets of later ones are only counted.
 const MESSAGES_MAX: usize = 200_000;
 
@@ -129,6 +133,8 @@ pub struct Counts {
     pub submessages: BTreeMap<(Kind, Side), Tally>,
     /// Messages of users' topics by writer (16 bytes of its GUID) and number.
     messages: BTreeMap<([u8; 16], i64), Message>,
+    /// Encrypted packets that follow each other like parts of one message.
+    bursts: Vec<Message>,
     /// From the first packet with a user's message to the last one: all of RTPS.
     between: u64,
     since_last: u64,
@@ -159,6 +165,12 @@ impl Counts {
     /// The messages of users' topics, in each writer's order.
     pub fn messages(&self) -> impl Iterator<Item = &Message> {
         self.messages.values()
+    }
+
+    /// What must be messages among encrypted packets: large ones without a pause
+    /// between them, in their order. Bytes are those of the packets.
+    pub fn bursts(&self) -> impl Iterator<Item = &Message> {
+        self.bursts.iter()
     }
 
     /// How many submessages of a kind there were, of users' topics or others.
@@ -217,6 +229,9 @@ impl Counts {
         if is_hidden && !has_data {
             is_user = true;
             has_data = datagram.payload.len() >= HIDDEN_DATA_BYTES_MIN;
+            if has_data {
+                self.note_hidden(now_ns, packets, datagram.payload.len() as u64);
+            }
         }
         let tally = match (is_user, has_data) {
             (_, true) => &mut self.user_data,
@@ -235,6 +250,22 @@ impl Counts {
             }
             false if self.between > 0 => self.since_last += packets,
             false => {}
+        }
+    }
+
+    fn note_hidden(&mut self, now_ns: i64, packets: u64, bytes: u64) {
+        let last = self.bursts.last_mut();
+        if let Some(burst) = last.filter(|b| now_ns - b.last_ns < HIDDEN_PAUSE_NS) {
+            burst.last_ns = burst.last_ns.max(now_ns);
+            burst.packets += packets;
+            burst.bytes += bytes;
+        } else if self.bursts.len() < MESSAGES_MAX {
+            self.bursts.push(Message {
+                first_ns: now_ns,
+                last_ns: now_ns,
+                packets,
+                bytes,
+            });
         }
     }
 
@@ -376,6 +407,18 @@ mod tests {
             (10, 30, 4)
         );
         assert_eq!(counts.malformed, 0);
+    }
+
+    #[test]
+    fn encrypted_packets_are_messages_by_their_size_and_the_pauses_between() {
+        let mut counts = Counts::default();
+        let large = datagram(&[(0x30, vec![0; 1100])]);
+        let answer = datagram(&[(0x30, vec![0; 60])]);
+        for (datagram, ms) in [(&large, 1), (&large, 3), (&answer, 4), (&large, 30)] {
+            counts.add(datagram, ms * 1_000_000);
+        }
+        let spans = counts.bursts().map(|b| (b.packets, b.last_ns - b.first_ns));
+        assert_eq!(spans.collect::<Vec<_>>(), [(4, 2_000_000), (2, 0)]);
     }
 
     #[test]

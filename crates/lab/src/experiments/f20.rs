@@ -263,12 +263,11 @@ fn add_packets(measured: &mut Measured, heard: &Heard) {
         .figures
         .push((OVERHEAD.name, counts.overhead_percent()));
     let (data, other) = (counts.user_data.count, counts.user_other.count);
-    if counts.of(Kind::Secure, Side::None) > 0 {
-        // Discovery cannot be told from answers.
-        return;
+    // Discovery cannot be told from answers where all is encrypted.
+    if counts.of(Kind::Secure, Side::None) == 0 {
+        let answers = other as f64 / (data + other).max(1) as f64 * 100.0;
+        measured.figures.push((ANSWERS.name, answers));
     }
-    let answers = other as f64 / (data + other).max(1) as f64 * 100.0;
-    measured.figures.push((ANSWERS.name, answers));
     let Some((span, fragment, throughput)) = times(counts) else {
         return;
     };
@@ -280,9 +279,9 @@ fn add_packets(measured: &mut Measured, heard: &Heard) {
 /// Means over messages of several packets: from the first packet to the last, from
 /// packet to packet, both in microseconds, and Gbit/s.
 fn times(counts: &Counts) -> Option<(f64, f64, f64)> {
-    let spans = counts
-        .messages()
-        .filter(|m| m.packets > 1 && m.last_ns > m.first_ns);
+    // The one is empty where the other is not.
+    let messages = counts.messages().chain(counts.bursts());
+    let spans = messages.filter(|m| m.packets > 1 && m.last_ns > m.first_ns);
     let spans: Vec<(f64, f64, f64)> = spans
         .map(|message| {
             let us = (message.last_ns - message.first_ns) as f64 / 1e3;
@@ -403,7 +402,8 @@ fn packets(view: &View, size: &str, security: &str, number: u8) -> Table {
         rows,
         note: "Packets are RTPS from the first to the last with a part of a message; overhead \
                are those that carry none; protocol: without discovery. Message: from its first packet to its last. \
-               Encrypted packets hide what they are: those of a kilobyte and more are taken for parts of messages. \
+               Encrypted packets hide what they are: those of a kilobyte and more are taken for parts of messages, a pause of \
+               8 ms for their end. \
                Changes are those against the stack's own case 1a."
             .into(),
     }

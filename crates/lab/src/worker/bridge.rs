@@ -7,6 +7,7 @@
 
 use std::io::{self, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use pteros::interfaces::std_msgs::msg::String as Text;
@@ -17,7 +18,7 @@ use rustix::mm::{MlockAllFlags, mlockall};
 /// The other half's limit, too.
 const BYTES_MAX: u32 = 64 << 20;
 
-const USAGE: &str = "in|out PROGRAM TOPIC-OF-ROS-1 TOPIC [--lock-memory yes]";
+const USAGE: &str = "in|out PROGRAM TOPIC-OF-ROS-1 TOPIC [--deadline MS] [--lock-memory yes]";
 
 /// Which way messages go.
 const DIRECTIONS: [&str; 2] = ["in", "out"];
@@ -28,12 +29,23 @@ pub fn run(words: &[String]) -> Result<()> {
     let [direction, program, ros1_topic, topic, rest @ ..] = words else {
         bail!("usage: bridge {USAGE}");
     };
-    match rest {
-        [] => {}
-        [name, value] if name == "--lock-memory" && value == "yes" => {
-            mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE).context("--lock-memory")?;
+    let mut qos = QosProfile {
+        history: HistoryPolicy::KeepAll,
+        durability: DurabilityPolicy::TransientLocal,
+        ..QosProfile::default()
+    };
+    for option in rest.chunks(2) {
+        match option {
+            [name, value] if name == "--lock-memory" && value == "yes" => {
+                mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE)
+                    .context("--lock-memory")?;
+            }
+            [name, ms] if name == "--deadline" => {
+                let ms = ms.parse().with_context(|| format!("--deadline {ms}"))?;
+                qos.deadline = Some(Duration::from_millis(ms));
+            }
+            other => bail!("bridge {}: expected {USAGE}", other.join(" ")),
         }
-        other => bail!("bridge {}: expected {USAGE}", other.join(" ")),
     }
     if !DIRECTIONS.contains(&direction.as_str()) {
         bail!("bridge {direction}: expected in or out");
@@ -52,30 +64,35 @@ pub fn run(words: &[String]) -> Result<()> {
     let context = Context::new()?;
     let node = context.node("bridge")?;
     match direction.as_str() {
-        "in" => from_ros1(&node, topic, from),
-        _ => to_ros1(&node, topic, to, &mut half),
+        "in" => from_ros1(&node.create_publisher(topic, qos)?, from),
+        _ => to_ros1(&node, topic, qos, to, &mut half),
     }
 }
 
-fn from_ros1(node: &Node, topic: &str, mut from: ChildStdout) -> Result<()> {
-    let publisher = node.create_publisher::<Text>(topic, qos())?;
+fn from_ros1(publisher: &Publisher<Text>, mut from: ChildStdout) -> Result<()> {
     say_ready();
     while let Some(bytes) = read_frame(&mut from)? {
         match String::from_utf8(bytes) {
             Ok(data) => publisher.publish(&Text { data })?,
-            Err(_) => eprintln!("{topic}: a text that is no UTF-8 is left out"),
+            Err(_) => eprintln!("from ROS 1: a text that is no UTF-8 is left out"),
         }
     }
     Ok(())
 }
 
-fn to_ros1(node: &Node, topic: &str, mut to: ChildStdin, half: &mut Child) -> Result<()> {
+fn to_ros1(
+    node: &Node,
+    topic: &str,
+    qos: QosProfile,
+    mut to: ChildStdin,
+    half: &mut Child,
+) -> Result<()> {
     let pass_on = move |message: Sample<Text>| {
         if let Err(error) = write_frame(&mut to, message.data.as_bytes()) {
             eprintln!("to ROS 1: {error}");
         }
     };
-    let _subscription = node.create_subscription(topic, qos(), pass_on)?;
+    let _subscription = node.create_subscription(topic, qos, pass_on)?;
     say_ready();
     node.spin();
     // Asked to stop: what has come is on its way.
@@ -85,14 +102,6 @@ fn to_ros1(node: &Node, topic: &str, mut to: ChildStdin, half: &mut Child) -> Re
 
 fn say_ready() {
     println!("ready");
-}
-
-fn qos() -> QosProfile {
-    QosProfile {
-        history: HistoryPolicy::KeepAll,
-        durability: DurabilityPolicy::TransientLocal,
-        ..QosProfile::default()
-    }
 }
 
 /// `None`: the other half has ended.

@@ -123,6 +123,8 @@ fn bridge(lab: &Lab, flow: &Flow, direction: &str, topic: &str) -> Result<Proces
         // As the two programs call it.
         &format!("/{topic}_flow"),
         &format!("{topic}/flow"),
+        "--deadline",
+        &flow.deadline_ms.to_string(),
     ];
     let words = words.map(str::to_owned).into();
     let mut process = lab.start(&who, flow.is_real_time, words)?;
