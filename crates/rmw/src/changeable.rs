@@ -177,7 +177,9 @@ impl Core {
                 let theirs = reader.announced();
                 self.rejudge(now, (writer, &reader), (&before, &theirs));
             }
-            self.participant.lock().add_writer(now, after);
+            if !self.is_barred(after.guid) {
+                self.participant.lock().add_writer(now, after);
+            }
         }
         drop(order);
         self.serve_participant(now);
@@ -229,7 +231,9 @@ impl Core {
                 let theirs = writer.announced();
                 self.rejudge(now, (&writer, reader), (&theirs, &before));
             }
-            self.participant.lock().add_reader(now, after);
+            if !self.is_barred(after.guid) {
+                self.participant.lock().add_reader(now, after);
+            }
         }
         drop(order);
         self.serve_participant(now);

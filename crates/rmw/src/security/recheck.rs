@@ -3,7 +3,8 @@
 //! five seconds, and when the first of them ends.
 //!
 //! DDS Security 1.1 has no word for permissions that have changed. Who has others
-//! takes leave of its peers and meets them anew, with a handshake that has them.
+//! takes leave of its peers and meets them anew, with a handshake that has them; but
+//! for those of Fast DDS, which go by what they know until they start again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -104,16 +105,17 @@ impl Core {
         renewal.is_news
     }
 
-    /// Ends what there is with all who are in.
+    /// Ends what there is with those who are in.
     fn part_with_all(&self, now: Instant, security: &Security, state: &mut State) {
         let mut outbox = Outbox::new();
         self.participant.lock().take_leave(now, &mut outbox);
         self.send(&outbox, 0, &Patience::of(GOODBYE_WAIT));
-        for prefix in std::mem::take(&mut state.peers).into_keys() {
+        for prefix in self.participant.lock().begin_anew(now) {
             security.shield.forget(prefix);
+            state.peers.remove(&prefix);
+            state.handshakes.forget(prefix);
         }
         state.told.clear();
-        self.participant.lock().begin_anew(now);
     }
 
     /// Judges our own endpoints anew. Those that are allowed no longer lose their
@@ -128,9 +130,10 @@ impl Core {
         let (access, wall) = (security.access(), unix(self.env.wall()));
         let all = writers.iter().map(|writer| writer.announced());
         let all = all.chain(readers.iter().map(|reader| reader.announced()));
+        let all: Vec<_> = all.collect();
         let mut barred = BTreeMap::new();
-        for own in all {
-            let verdict = judge(&access, &own, wall);
+        for own in &all {
+            let verdict = judge(&access, own, wall);
             if !verdict.allowed {
                 let (topic, why) = (&own.topic, verdict.to_string());
                 tracing::warn!(own = %own.guid, "topic \"{topic}\": has no matches any longer, {why}");
@@ -140,6 +143,17 @@ impl Core {
         let before = std::mem::replace(&mut security.state.lock().barred, barred.clone());
         let was = |guid: Guid| before.contains_key(&guid);
         let is = |guid: Guid| barred.contains_key(&guid);
+        // Nobody hears of what may not be.
+        let mut participant = self.participant.lock();
+        for own in all {
+            match (was(own.guid), is(own.guid)) {
+                (false, true) => participant.remove_endpoint(now, own.guid),
+                (true, false) if own.is_writer() => participant.add_writer(now, own),
+                (true, false) => participant.add_reader(now, own),
+                _ => {}
+            }
+        }
+        drop(participant);
         for writer in &writers {
             for reader in readers.iter().filter(|reader| writer.may_meet(reader)) {
                 let pair = [writer.guid(), reader.data.guid];

@@ -20,7 +20,7 @@ use crate::discovery::data::{DataLimits, ParticipantData};
 use crate::discovery::spdp;
 use crate::discovery::stateless::Stateless;
 use crate::history::ChangeKind;
-use crate::id::{EntityId, GuidPrefix};
+use crate::id::{EntityId, GuidPrefix, VendorId};
 use crate::locator::{Locator, Route};
 use crate::outbox::Outbox;
 use crate::receiver::Source;
@@ -297,32 +297,55 @@ impl Participant {
         true
     }
 
-    /// Tells all who are in that we leave, before [`begin_anew`](Self::begin_anew).
+    /// Tells those who are in that we leave, before [`begin_anew`](Self::begin_anew).
     /// Best effort: who does not hear it finds out when we begin anew.
     pub fn take_leave(&mut self, now: Instant, out: &mut Outbox) {
+        let kept = self.kept();
         if let Some(secured) = &mut self.secured {
+            for (data, _) in kept {
+                secured.announcements.part(data.prefix);
+            }
             secured.farewell(now, out);
         }
     }
 
-    /// What others know of us is not so any longer: all who are in are lost, and
+    /// What others know of us is not so any longer: those who are in are lost, and
     /// strangers turned away, to be met again; we announce ourselves at once.
-    pub fn begin_anew(&mut self, now: Instant) {
+    /// Who they are. Participants of Fast DDS stay: of one that they know they
+    /// answer no handshake, and heed no goodbye, as long as it announces itself.
+    pub fn begin_anew(&mut self, now: Instant) -> Vec<GuidPrefix> {
+        let kept = self.kept();
         let Some(secured) = &mut self.secured else {
-            return;
+            return Vec::new();
         };
         let strangers = core::mem::take(&mut secured.strangers);
         for prefix in strangers.keys() {
             secured.stateless.part(*prefix);
         }
-        let known: Vec<GuidPrefix> = secured.keys.keys().copied().collect();
-        for prefix in known {
-            self.lose(prefix, LostReason::Renewed);
+        let stays = |prefix: &GuidPrefix| kept.iter().any(|(data, _)| data.prefix == *prefix);
+        let known = secured.keys.keys().copied();
+        let lost: Vec<GuidPrefix> = known.filter(|prefix| !stays(prefix)).collect();
+        secured.announce(now, &self.data);
+        for (data, route) in &kept {
+            secured.announcements.meet(now, data, route);
         }
-        if let Some(secured) = &mut self.secured {
-            secured.announce(now, &self.data);
+        for prefix in &lost {
+            self.lose(*prefix, LostReason::Renewed);
         }
         self.announcer.update(now, &self.data);
+        strangers.into_keys().chain(lost).collect()
+    }
+
+    /// Those who are in and stay when we begin anew, and where they are.
+    fn kept(&self) -> Vec<(Arc<ParticipantData>, Route)> {
+        let fast = self.peers.iter();
+        let fast = fast.filter(|data| data.vendor == VendorId::FAST_DDS);
+        let known = fast.filter(|data| self.is_authenticated(data.prefix));
+        let placed = known.filter_map(|data| {
+            let peer = self.peers.find(data.prefix)?;
+            Some((data.clone(), peer.metatraffic.clone()))
+        });
+        placed.collect()
     }
 
     /// A stranger has not proved who it is, or may not be here: it is forgotten,

@@ -178,19 +178,13 @@ impl Handshakes {
         self.own.enclave.renew_revocations()
     }
 
-    /// Reads our enclave's files again, see [`Enclave::renew`]. Where others are
-    /// to know us by something else from now on, all peers are forgotten.
+    /// Reads our enclave's files again, see [`Enclave::renew`]. Whoever is to know
+    /// us by them is to be [forgotten](Self::forget).
     ///
     /// # Errors
     /// What is wrong with them; all stays as it was.
     pub fn renew(&mut self, now: UnixTime) -> Result<Renewal, Vec<Fault>> {
-        let renewal = self.own.enclave.renew(now)?;
-        if renewal.is_news {
-            self.peers.clear();
-            self.transmits.clear();
-            self.events.clear();
-        }
-        Ok(renewal)
+        self.own.enclave.renew(now)
     }
 
     /// Begins with a peer that announced itself with an identity token; one
