@@ -157,6 +157,15 @@ impl Contestant {
 
     /// Starts one process and waits until it says `ready`.
     pub fn start(&self, arguments: &[&str], pinning: Pinning) -> Result<Running> {
+        let mut running = self.spawn(arguments, pinning)?;
+        running
+            .wait_for("ready")
+            .with_context(|| format!("{} {}", self.name, arguments.join(" ")))?;
+        Ok(running)
+    }
+
+    /// Starts one process.
+    pub fn spawn(&self, arguments: &[&str], pinning: Pinning) -> Result<Running> {
         let cpu = match pinning {
             Pinning::None => None,
             Pinning::OneCpu => Some(0),
@@ -171,18 +180,10 @@ impl Contestant {
             .spawn()
             .with_context(|| format!("start {}", self.program.display()))?;
         let output = child.stdout.take().context("its output is piped")?;
-        let mut running = Running {
+        Ok(Running {
             child,
             output: BufReader::new(output),
-        };
-        let mut line = String::new();
-        while line.trim() != "ready" {
-            line.clear();
-            if running.output.read_line(&mut line)? == 0 {
-                bail!("{} {}: ended at once", self.name, arguments.join(" "));
-            }
-        }
-        Ok(running)
+        })
     }
 
     /// Runs the measuring side to its end; returns its last `rtt` line.
@@ -216,6 +217,18 @@ impl Running {
     /// Its process id: setpriv and taskset become the program they start.
     pub fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Reads what it says up to a line that begins so.
+    pub fn wait_for(&mut self, beginning: &str) -> Result<()> {
+        let mut line = String::new();
+        while !line.starts_with(beginning) {
+            line.clear();
+            if self.output.read_line(&mut line)? == 0 {
+                bail!("ended before it said '{beginning}'");
+            }
+        }
+        Ok(())
     }
 }
 

@@ -8,6 +8,7 @@
 
 pub mod composition;
 mod contestant;
+mod crowd;
 mod executor;
 mod footprint;
 pub mod host;

@@ -1,7 +1,8 @@
 //! `cargo xtask bench security [--quick] [--only NAME,...] [--repeats N]`: round
 //! trips of two processes, secured as SROS 2 ships it (whole messages signed,
 //! submessages and payloads encrypted) against plain, ours beside Cyclone DDS and
-//! Fast DDS, in turns in a private network.
+//! Fast DDS, in turns in a private network; and how long up to fifty processes of
+//! ours take to meet that start at once.
 //!
 //! Wall time reports, it never fails a build; a measurement without an answer
 //! shows as nothing.
@@ -13,8 +14,8 @@ use std::process::{Command, ExitStatus};
 use anyhow::{Context, Result, bail};
 
 use super::contestant::{self, Pinning};
-use super::round_trip::{self, Row};
-use super::{Plan, build_ours};
+use super::round_trip::{self, Cell, Row};
+use super::{Plan, build_ours, crowd};
 use crate::{namespace, peers};
 
 /// The task that runs inside the namespace.
@@ -30,6 +31,9 @@ const PAIRS: [(&str, &str); 4] = [
     ("cyclone-secured", "cyclone"),
     ("fastdds-secured", "fastdds"),
 ];
+
+/// Of which as many as fifty start at once.
+const CROWDS: [&str; 2] = ["memory", "memory-secured"];
 
 /// Prepares what is measured, then measures it in a private network.
 pub fn run(flags: &[String]) -> Result<ExitStatus> {
@@ -61,6 +65,8 @@ pub fn run_inside(arguments: &[String]) -> Result<()> {
     }
     let rows = round_trip::measure(&contestants, &plan, Pinning::None);
     print!("{}", text(&rows, plan.repeats));
+    let ours = contestants.iter().filter(|one| CROWDS.contains(&one.name));
+    print!("{}", crowd::table(&ours.collect::<Vec<_>>()));
     Ok(())
 }
 
@@ -125,33 +131,84 @@ fn text(rows: &[Row], repeats: usize) -> String {
     for (at, named) in names.iter().enumerate() {
         let _ = write!(out, "\n{:<26}", named.contestant);
         for row in rows {
-            let p50 = row.cells.get(at).map_or(f64::NAN, round_trip::Cell::p50);
+            let p50 = row.cells.get(at).map_or(f64::NAN, Cell::p50);
             let _ = match p50.is_finite() {
                 true => write!(out, " {p50:>10.1}"),
                 false => write!(out, " {:>10}", "-"),
             };
         }
     }
-    let _ = write!(out, "\n\n{:<26}", "secured / plain");
+    compared(&mut out, rows, "secured / plain", |secured, plain| {
+        secured.p50() / plain.p50()
+    });
+    compared(&mut out, rows, "secured - plain", |secured, plain| {
+        secured.p50() - plain.p50()
+    });
+    // What a busy machine disturbs least.
+    compared(&mut out, rows, "least - least", |secured, plain| {
+        secured.min() - plain.min()
+    });
+    out.push('\n');
+    out
+}
+
+/// A row for each that is there both secured and plain.
+fn compared(out: &mut String, rows: &[Row], title: &str, figure: impl Fn(&Cell, &Cell) -> f64) {
+    let _ = write!(out, "\n\n{title:<26}");
     for (secured, plain) in PAIRS {
-        if !names.iter().any(|cell| cell.contestant == secured) {
+        let pair = |row: &Row| -> Option<f64> {
+            let cell = |name: &str| row.cells.iter().find(|cell| cell.contestant == name);
+            Some(figure(cell(secured)?, cell(plain)?))
+        };
+        if !rows.iter().any(|row| pair(row).is_some()) {
             continue;
         }
         let _ = write!(out, "\n{secured:<26}");
         for row in rows {
-            let _ = match row.ratio(secured, plain) {
-                Some(ratio) => write!(out, " {ratio:>10.2}"),
+            let _ = match pair(row).filter(|figure| figure.is_finite()) {
+                Some(figure) => write!(out, " {figure:>10.2}"),
                 None => write!(out, " {:>10}", "-"),
             };
         }
     }
-    out.push('\n');
-    out
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_security_adds_stands_beside_each_that_is_there_both_ways() {
+        let cell = |contestant, p50| Cell {
+            contestant,
+            repeats: vec![round_trip::Rtt {
+                p50,
+                p95: p50,
+                min: p50 - 1.0,
+            }],
+        };
+        let row = Row {
+            size: "64 B",
+            bytes: 64,
+            cells: vec![
+                cell("pteros", 10.0),
+                cell("pteros-secured", 12.5),
+                cell("cyclone", 20.0),
+            ],
+        };
+        let said = text(&[row], 1);
+        let figures = |title: &str| {
+            let from = said.split(title).nth(1).unwrap();
+            let line = from.lines().nth(1).unwrap();
+            line.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(figures("secured / plain"), ["pteros-secured", "1.25"]);
+        assert_eq!(figures("secured - plain"), ["pteros-secured", "2.50"]);
+        assert_eq!(figures("least - least"), ["pteros-secured", "2.50"]);
+        assert!(!said.contains("cyclone-secured"));
+    }
 
     #[test]
     fn an_unknown_contestant_is_named() {
