@@ -177,9 +177,7 @@ impl Core {
                 let theirs = reader.announced();
                 self.rejudge(now, (writer, &reader), (&before, &theirs));
             }
-            if !self.is_barred(after.guid) {
-                self.participant.lock().add_writer(now, after);
-            }
+            self.participant.lock().add_writer(now, after);
         }
         drop(order);
         self.serve_participant(now);
@@ -231,9 +229,7 @@ impl Core {
                 let theirs = writer.announced();
                 self.rejudge(now, (&writer, reader), (&theirs, &before));
             }
-            if !self.is_barred(after.guid) {
-                self.participant.lock().add_reader(now, after);
-            }
+            self.participant.lock().add_reader(now, after);
         }
         drop(order);
         self.serve_participant(now);

@@ -499,7 +499,7 @@ impl Core {
         self.participant.lock().is_neighbour(remote.prefix)
     }
 
-    fn apply_unmatch(&self, now: Instant, local: Guid, remote: Guid) {
+    pub(crate) fn apply_unmatch(&self, now: Instant, local: Guid, remote: Guid) {
         if let Some(writer) = self.writer(local.entity) {
             let mut state = writer.state.lock();
             state.machine.unmatch_reader(remote);

@@ -250,7 +250,7 @@ impl Core {
 
 impl State {
     /// Remembers why a pair is not matched; bounded as pairs are.
-    fn deny(&mut self, pair: (Guid, Guid), why: String) {
+    pub(super) fn deny(&mut self, pair: (Guid, Guid), why: String) {
         self.denied.insert(pair, why);
     }
 }

@@ -143,17 +143,21 @@ impl Core {
         let before = std::mem::replace(&mut security.state.lock().barred, barred.clone());
         let was = |guid: Guid| before.contains_key(&guid);
         let is = |guid: Guid| barred.contains_key(&guid);
-        // Nobody hears of what may not be.
-        let mut participant = self.participant.lock();
         for own in all {
-            match (was(own.guid), is(own.guid)) {
-                (false, true) => participant.remove_endpoint(now, own.guid),
-                (true, false) if own.is_writer() => participant.add_writer(now, own),
-                (true, false) => participant.add_reader(now, own),
+            match (was(own.guid), barred.get(&own.guid)) {
+                (false, Some(why)) => self.end_matches(now, security, own.guid, why),
+                (true, None) => {
+                    // Whoever knows it still hears of it as of a new one.
+                    let mut participant = self.participant.lock();
+                    participant.remove_endpoint(now, own.guid);
+                    match own.is_writer() {
+                        true => participant.add_writer(now, own),
+                        false => participant.add_reader(now, own),
+                    }
+                }
                 _ => {}
             }
         }
-        drop(participant);
         for writer in &writers {
             for reader in readers.iter().filter(|reader| writer.may_meet(reader)) {
                 let pair = [writer.guid(), reader.data.guid];
@@ -167,6 +171,24 @@ impl Core {
         }
         drop(order);
         self.note_progress();
+    }
+
+    /// Ends the matches that an endpoint of ours has with those who are still in.
+    /// It stays announced, so that they can tell why, too.
+    fn end_matches(&self, now: Instant, security: &Security, own: Guid, why: &str) {
+        let matched: Vec<Guid> = {
+            let participant = self.participant.lock();
+            let verdicts = participant.verdicts(own);
+            let matched = verdicts.filter(|(_, verdict)| **verdict == Verdict::Matched);
+            matched.map(|(remote, _)| remote).collect()
+        };
+        for remote in matched {
+            if self.was_open(own, remote) {
+                self.apply_unmatch(now, own, remote);
+            }
+            let why = format!("{why} (permissions of this context)");
+            security.state.lock().deny((own, remote), why);
+        }
     }
 }
 
