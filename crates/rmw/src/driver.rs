@@ -321,6 +321,10 @@ impl Core {
         self.heed_ends(now, looked_for_ends);
         if handled > 0 {
             self.note_progress();
+            if queue.is_empty() {
+                // No callback goes before what only confirms.
+                self.fire_deadlines(now);
+            }
         }
         handled
     }
