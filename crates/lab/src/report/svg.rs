@@ -7,10 +7,11 @@ use crate::exhibit::{BoxGroup, Figure, Line, Plot, bytes_text, number};
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 360.0;
-const LEFT: f64 = 64.0;
-const RIGHT: f64 = 12.0;
+/// Room for labels as large as a phone needs them (style.css).
+const LEFT: f64 = 92.0;
+const RIGHT: f64 = 30.0;
 const TOP: f64 = 12.0;
-const BOTTOM: f64 = 48.0;
+const BOTTOM: f64 = 60.0;
 /// How many colours the page has.
 const COLOURS: usize = 8;
 
@@ -32,7 +33,7 @@ pub fn draw(figure: &Figure) -> Option<Markup> {
                 svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(figure.title) {
                     (PreEscaped(&body))
                     text class="axis" x=(WIDTH / 2.0) y=(HEIGHT - 6.0) text-anchor="middle" { (figure.x) }
-                    text class="axis" x="14" y=(HEIGHT / 2.0) text-anchor="middle" transform=(format!("rotate(-90 14 {})", HEIGHT / 2.0)) { (figure.y) }
+                    text class="axis" x="18" y=(HEIGHT / 2.0) text-anchor="middle" transform=(format!("rotate(-90 18 {})", HEIGHT / 2.0)) { (figure.y) }
                 }
                 (legend(&names))
         }
@@ -190,7 +191,7 @@ fn log_lines(lines: &[Line], figure: &Figure) -> String {
     let mut shown: Vec<f64> = points().map(|p| p.x).collect();
     shown.sort_by(f64::total_cmp);
     shown.dedup();
-    let every = shown.len().div_ceil(9).max(1);
+    let every = shown.len().div_ceil(7).max(1);
     for value in shown.iter().step_by(every) {
         let label = match figure.x.as_str() {
             "size" | "fragment" => bytes_text(*value as u64),
@@ -229,7 +230,7 @@ fn log_lines(lines: &[Line], figure: &Figure) -> String {
 fn category(x: f64, label: &str) -> String {
     format!(
         "<text class=\"tick\" x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-        HEIGHT - BOTTOM + 16.0,
+        HEIGHT - BOTTOM + 20.0,
         escape(label)
     )
 }
