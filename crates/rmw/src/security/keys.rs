@@ -82,6 +82,7 @@ impl Core {
                 self.give_keys(now, security, own, theirs);
             }
         }
+        self.participant.lock().note_first_keys(now, prefix);
     }
 
     /// Gives a peer's endpoint the keys of ours, if there are any.

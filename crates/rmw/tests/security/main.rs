@@ -1,6 +1,7 @@
 //! Secured contexts in simulated time: who is let in, and who is not.
 mod attacks;
 mod changes;
+mod crowd;
 mod world;
 
 use pteros_rmw::error::{EndpointError, OpenError};

@@ -172,6 +172,11 @@ impl Channel {
         let _ = self.writer.write(now, change);
     }
 
+    /// Whether all who are met have all that they were told.
+    pub(crate) fn is_acked(&self) -> bool {
+        self.writer.is_acked_by_all()
+    }
+
     fn write(&mut self, now: Instant, key: [u8; 16], payload: Bytes, kind: ChangeKind) {
         let change = NewChange {
             payload,

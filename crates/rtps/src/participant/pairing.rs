@@ -25,8 +25,10 @@ impl Participant {
         let peer = Peer::new(data.clone(), proof, &self.config.reach, false);
         let is_in = self.is_authenticated(data.prefix);
         let at = &peer.metatraffic;
-        self.sedp.meet(now, &data, at, is_in);
-        self.wlp.meet(now, &data, at, is_in);
+        if !self.is_entering(data.prefix) {
+            self.sedp.meet(now, &data, at, is_in);
+            self.wlp.meet(now, &data, at, is_in);
+        }
         if self.secured.is_none() {
             self.types.requests.meet(now, &data, at);
             self.types.replies.meet(now, &data, at);

@@ -86,6 +86,9 @@ pub(super) struct Secured {
     /// Of those who are in: for messages about keys. One channel for each, so
     /// that every datagram has one receiver, whose key it is sealed with.
     keys: BTreeMap<GuidPrefix, Channel>,
+    /// Of those who are in: who has not got our first keys yet, and whether they
+    /// are on their way. What it could not read is not said to it.
+    entering: BTreeMap<GuidPrefix, bool>,
     announcements: Channel,
 }
 
@@ -97,6 +100,7 @@ impl Secured {
             refused: BTreeSet::new(),
             stateless: Stateless::new(data.prefix),
             keys: BTreeMap::new(),
+            entering: BTreeMap::new(),
             announcements: Channel::new(
                 data.prefix,
                 EntityId::SECURE_SPDP_WRITER,
@@ -138,6 +142,7 @@ impl Secured {
     fn part(&mut self, prefix: GuidPrefix) {
         self.strangers.remove(&prefix);
         self.keys.remove(&prefix);
+        self.entering.remove(&prefix);
         self.stateless.part(prefix);
         self.announcements.part(prefix);
     }
@@ -226,7 +231,8 @@ impl Participant {
     /// A stranger has proved who it is, and may be here: it is met. What it
     /// signed of itself, where it is told, counts in place of what it announced
     /// in the open. What it is known by from now on; `None` if it is no stranger,
-    /// or there is no room.
+    /// or there is no room. Only of keys is spoken with it until it has those that
+    /// [`note_first_keys`](Self::note_first_keys) tells of.
     pub fn admit(
         &mut self,
         now: Instant,
@@ -258,6 +264,7 @@ impl Participant {
             None => stranger.data,
         };
         let at = route(reach, &data.metatraffic_unicast, stranger.proof);
+        secured.entering.insert(prefix, false);
         let mut keys = Channel::volatile(
             self.config.prefix,
             (
@@ -269,10 +276,45 @@ impl Participant {
         );
         keys.meet(now, &data, &at);
         secured.keys.insert(prefix, keys);
-        secured.announcements.meet(now, &data, &at);
         self.grant_lease(now, &data);
         self.meet(now, data.clone(), stranger.proof);
         Some(data)
+    }
+
+    /// All has been given to [`send_keys`](Self::send_keys) that one who was admitted
+    /// needs to read our built-in endpoints. They speak with it as soon as it has
+    /// acknowledged that, at once if there was nothing: each heartbeat that it could not
+    /// read would be repeated, by all of a crowd that meets to all of it.
+    pub fn note_first_keys(&mut self, now: Instant, prefix: GuidPrefix) {
+        let secured = self.secured.as_mut();
+        if let Some(are_given) = secured.and_then(|own| own.entering.get_mut(&prefix)) {
+            *are_given = true;
+        }
+        self.enter(now, prefix);
+    }
+
+    /// Whether our built-in endpoints are silent to one, since it could not read them.
+    pub(super) fn is_entering(&self, prefix: GuidPrefix) -> bool {
+        let secured = self.secured.as_ref();
+        secured.is_some_and(|secured| secured.entering.contains_key(&prefix))
+    }
+
+    fn enter(&mut self, now: Instant, prefix: GuidPrefix) {
+        let Some(secured) = &mut self.secured else {
+            return;
+        };
+        let are_given = secured.entering.get(&prefix) == Some(&true);
+        let keys = secured.keys.get(&prefix);
+        if !are_given || keys.is_some_and(|keys| !keys.is_acked()) {
+            return;
+        }
+        secured.entering.remove(&prefix);
+        if let Some(peer) = self.peers.find(prefix) {
+            let (data, at) = (peer.data.clone(), peer.metatraffic.clone());
+            secured.announcements.meet(now, &data, &at);
+            self.sedp.meet(now, &data, &at, true);
+            self.wlp.meet(now, &data, &at, true);
+        }
     }
 
     /// One who is in has proved once more who it is, since it had lost us: it is
@@ -487,6 +529,7 @@ impl Participant {
                         });
                     }
                 }
+                self.enter(now, source.prefix);
             }
             return true;
         }
