@@ -164,7 +164,7 @@ of_both! {
 
 /// By name only: `-- --ignored all_that_can_be_protected`.
 #[test]
-#[ignore = "ten minutes"]
+#[ignore = "a minute and a half"]
 fn all_that_can_be_protected() {
     for stack in [Stack::Cyclone, Stack::FastDds] {
         let name = "all_that_can_be_protected";
