@@ -193,9 +193,9 @@ impl<'p> Rounds<'p> {
     }
 }
 
-#[test]
-fn over_udp_a_small_message_is_one_datagram_and_one_wake_up() {
-    let (talker, listener) = (Party::new(201), Party::new(201));
+/// What [`ROUNDS`] small messages cost the one who sends them and the one who hears
+/// them, on this thread.
+fn small_messages(talker: &Party, listener: &Party) -> [(u64, Calls); 2] {
     let heard = Heard::default();
     let sink = heard.clone();
     let subscription = listener
@@ -203,15 +203,22 @@ fn over_udp_a_small_message_is_one_datagram_and_one_wake_up() {
         .create_subscription::<Text>("t", 10, move |_| sink.note())
         .unwrap();
     let publisher = talker.node.create_publisher::<Text>("t", 10).unwrap();
-    until(&talker, &listener, || {
+    until(talker, listener, || {
         publisher.matched_count() == 1 && subscription.matched_count() == 1
     });
-    let mut rounds = Rounds::new(&talker, &listener, &publisher, &heard);
+    let mut rounds = Rounds::new(talker, listener, &publisher, &heard);
     rounds.play(100, false);
     rounds.play(ROUNDS, true);
     let Rounds { sent, received, .. } = rounds;
     println!("publishing {ROUNDS}: {sent:?}; receiving: {received:?}");
     heard.on_this_thread();
+    [sent, received]
+}
+
+#[test]
+fn over_udp_a_small_message_is_one_datagram_and_one_wake_up() {
+    let (talker, listener) = (Party::new(201), Party::new(201));
+    let [sent, received] = small_messages(&talker, &listener);
 
     let (allocations, calls) = sent;
     assert!(

@@ -36,22 +36,7 @@ fn child() {
         return;
     }
     let (talker, listener) = (secured(), secured());
-    let heard = Heard::default();
-    let sink = heard.clone();
-    let subscription = listener
-        .node
-        .create_subscription::<Text>("t", 10, move |_| sink.note())
-        .unwrap();
-    let publisher = talker.node.create_publisher::<Text>("t", 10).unwrap();
-    until(&talker, &listener, || {
-        publisher.matched_count() == 1 && subscription.matched_count() == 1
-    });
-    let mut rounds = Rounds::new(&talker, &listener, &publisher, &heard);
-    rounds.play(100, false);
-    rounds.play(ROUNDS, true);
-    let Rounds { sent, received, .. } = rounds;
-    println!("publishing {ROUNDS}: {sent:?}; receiving: {received:?}");
-    heard.on_this_thread();
+    let [sent, received] = small_messages(&talker, &listener);
 
     let (allocations, calls) = sent;
     assert!(allocations <= 2 * ROUNDS, "{allocations}, as without");

@@ -14,20 +14,7 @@ const LOOKS_IN: u64 = 6;
 fn costs(domain: u32, trace: Option<TraceOptions>) -> [(u64, Calls); 2] {
     let open = || Party::open_traced(domain, false, trace.clone());
     let (talker, listener) = (open(), open());
-    let heard = Heard::default();
-    let sink = heard.clone();
-    let subscription = listener
-        .node
-        .create_subscription::<Text>("t", 10, move |_| sink.note())
-        .unwrap();
-    let publisher = talker.node.create_publisher::<Text>("t", 10).unwrap();
-    until(&talker, &listener, || {
-        publisher.matched_count() == 1 && subscription.matched_count() == 1
-    });
-    let mut rounds = Rounds::new(&talker, &listener, &publisher, &heard);
-    rounds.play(100, false);
-    rounds.play(ROUNDS, true);
-    [rounds.sent, rounds.received]
+    small_messages(&talker, &listener)
 }
 
 #[test]
