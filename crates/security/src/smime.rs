@@ -42,7 +42,8 @@ impl SignedDocument {
         now: UnixTime,
     ) -> Result<Self, Fault> {
         let fault = |reason: String| {
-            let remedy = "sign the document anew with the permissions CA: `pteros security`";
+            let remedy =
+                "sign the document anew with the permissions CA: `pteros security sign KEYSTORE`";
             Fault::new(file, "signature", "", reason, remedy)
         };
         let parts = Parts::of(content).map_err(fault)?;
