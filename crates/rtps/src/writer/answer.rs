@@ -2,7 +2,7 @@
 //! (RTPS 2.5 §8.4.9.2).
 
 use super::lapse::{Lapse, Suspicion};
-use super::{TIMER_HEARTBEAT, TIMER_REPAIR, Writer, WriterEvent};
+use super::{TIMER_REPAIR, Writer, WriterEvent};
 use crate::id::GuidPrefix;
 use crate::stats::Tally;
 use crate::time::Instant;
@@ -46,12 +46,11 @@ impl Writer {
             }
         }
         let is_first = reader.note_answer(acknack);
-        if core::mem::take(&mut self.unanswered) > self.config.heartbeat.silent {
-            // It is back.
-            self.heartbeat_pace = self.config.heartbeat.pace();
-            self.timers
-                .set_no_later(TIMER_HEARTBEAT, now.after(self.heartbeat_pace.pause()));
-        }
+        let group = reader.group;
+        let was_silent = self
+            .groups
+            .get_mut(group)
+            .is_some_and(|group| group.asking.note_answer(&self.config.heartbeat));
         if is_first {
             // Now it may be told of what has been written meanwhile.
             reader.heartbeat_due = true;
@@ -88,8 +87,15 @@ impl Writer {
         if is_first {
             self.recount();
         }
+        if was_silent {
+            // It is back.
+            self.ask_group(group, now.after(self.config.heartbeat.first));
+        }
         if progress {
-            self.heartbeat_pace = self.config.heartbeat.pace();
+            if let Some(group) = self.groups.get_mut(group) {
+                let is_heard = group.unheard == 0;
+                group.asking.begin_anew(&self.config.heartbeat, is_heard);
+            }
             self.prune();
         }
     }

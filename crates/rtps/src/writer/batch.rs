@@ -193,6 +193,11 @@ impl Writer {
         }
         stats.samples_sent.tally_by(sent);
         if let Some(heartbeat) = heartbeat.filter(|_| group.reliable > 0) {
+            if ask {
+                let is_heard = group.unheard == 0;
+                let asking = &mut group.asking;
+                asking.put_off(end, self.news_at, &self.config.heartbeat, is_heard);
+            }
             stats
                 .heartbeats
                 .tally_by(u64::from(message.heartbeat(&heartbeat)));

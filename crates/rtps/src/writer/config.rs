@@ -92,7 +92,8 @@ pub struct HeartbeatConfig {
     /// After a write that is not acknowledged. New samples and progress bring
     /// the period back to this.
     pub first: Duration,
-    /// So many more at the same pause, so that a bad link delays little ...
+    /// So many more at the same pause, so that a bad link delays little (none to
+    /// those who have never answered: whether they are slow is not known) ...
     pub steady: u32,
     /// ... then the period doubles up to this while nothing changes ...
     pub max: Duration,
@@ -126,9 +127,9 @@ impl HeartbeatConfig {
         Duration::from_nanos(self.first.as_nanos() / 8)
     }
 
-    /// The pauses after news.
-    pub(super) const fn pace(&self) -> Pace {
-        Pace::new(self.first, self.steady)
+    /// The pauses after news for readers of which all have answered once, or not.
+    pub(super) const fn pace(&self, is_heard: bool) -> Pace {
+        Pace::new(self.first, if is_heard { self.steady } else { 0 })
     }
 
     /// The longest pause after so many heartbeats without an answer.

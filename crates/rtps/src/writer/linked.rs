@@ -3,7 +3,7 @@
 //! without being asked, and a writer that has no others asks only when that has
 //! not come for long, or when somebody waits for it.
 
-use super::{TIMER_HEARTBEAT, Writer};
+use super::Writer;
 use crate::time::{Duration, Instant};
 
 impl Writer {
@@ -16,7 +16,7 @@ impl Writer {
     pub(super) fn pause_after_write(&self) -> Duration {
         match self.trusts_links() {
             true => self.config.heartbeat.linked,
-            false => self.heartbeat_pace.pause(),
+            false => self.config.heartbeat.first,
         }
     }
 
@@ -34,14 +34,6 @@ impl Writer {
         self.clock = now;
         self.refused = true;
         self.hurry(now.after(self.config.heartbeat.first));
-    }
-
-    /// Somebody waits for acknowledgements: they are asked for at this time, or
-    /// earlier.
-    pub fn hurry(&mut self, at: Instant) {
-        if !self.all_acked {
-            self.timers.set_no_later(TIMER_HEARTBEAT, at);
-        }
     }
 
     /// All was acknowledged, so nothing was lost.

@@ -1,10 +1,10 @@
 //! Readers come and go; those of one participant that are reached the same way
 //! share a group, worked out here and never per write.
 
+use super::Writer;
 use super::config::ReaderProxyConfig;
 use super::proxy::{Group, ReaderProxy};
 use super::transmit::Cursor;
-use super::{TIMER_HEARTBEAT, Writer};
 use crate::id::{EntityId, Guid, GuidPrefix, VendorId};
 use crate::interval::Run;
 use crate::locator::Route;
@@ -76,9 +76,7 @@ impl Writer {
             self.has_debts = true;
             if start < news {
                 self.all_acked = false;
-                self.heartbeat_pace = self.config.heartbeat.pace();
-                self.timers
-                    .set_no_later(TIMER_HEARTBEAT, now.after(self.heartbeat_pace.pause()));
+                self.ask_group(group, now.after(self.config.heartbeat.first));
             }
         } else if start <= pushed {
             reader.replay = Some(Run {
@@ -130,6 +128,9 @@ impl Writer {
             reader.group = group;
         }
         self.recount();
+        if !self.all_acked {
+            self.ask_group(group, self.clock.after(self.config.heartbeat.first));
+        }
     }
 
     /// The group of this destination, made if need be.
@@ -139,7 +140,7 @@ impl Writer {
             self.hand_out_skipped(at);
             return at;
         }
-        let group = Group::new(prefix, route.clone());
+        let group = Group::new(prefix, route.clone(), &self.config.heartbeat);
         // A freed place may lie behind the cursor, and then would miss the
         // change being pushed: only a new one is safe.
         if self.cursor.group == 0

@@ -9,6 +9,7 @@
 //! in steady state nothing is allocated.
 
 mod answer;
+mod ask;
 mod batch;
 mod changeable;
 mod config;
@@ -40,7 +41,6 @@ pub use event::WriterEvent;
 use crate::content_filter::Filtering;
 use crate::history::{Change, History};
 use crate::id::Guid;
-use crate::pace::Pace;
 use crate::qos::{self, Durability, EndpointQos, Liveliness};
 use crate::seq::SequenceNumber;
 use crate::stats::Tally;
@@ -161,9 +161,8 @@ pub struct Writer {
     /// What LATENCY_BUDGET holds back, if there is one.
     batch: Option<Batch>,
     heartbeat_count: u32,
-    heartbeat_pace: Pace,
-    /// How often acknowledgements were asked for since one came.
-    unanswered: u32,
+    /// When what was written last is asked for.
+    news_at: Instant,
     /// Samples and bytes pushed since acknowledgements were last asked for.
     unasked_samples: u32,
     unasked_bytes: usize,
@@ -222,8 +221,6 @@ impl Writer {
         };
         let batch = Batch::new(config.qos.latency_budget, 0);
         Self {
-            heartbeat_pace: config.heartbeat.pace(),
-            unanswered: 0,
             config,
             depth,
             samples_max,
@@ -241,6 +238,7 @@ impl Writer {
             cursor: Cursor::at(1),
             batch,
             heartbeat_count: 0,
+            news_at: Instant::FAR_FUTURE,
             unasked_samples: 0,
             unasked_bytes: 0,
             wrote_at: Instant::ZERO,
@@ -472,15 +470,18 @@ impl Writer {
         }
         if self.reliable_readers > 0 {
             self.all_acked = false;
-            if !fault!("heartbeat-pause-not-reset") {
-                self.heartbeat_pace = self.config.heartbeat.pace();
-            }
             let pause = self.config.heartbeat.pause_of_stream();
             self.is_after_pause =
                 self.wrote_at == Instant::ZERO || now.since(self.wrote_at) >= pause;
             self.wrote_at = now;
             let pause = self.pause_after_write();
-            self.timers.set_no_later(TIMER_HEARTBEAT, now.after(pause));
+            match change.only_for.and_then(|only| self.reader_mut(only)) {
+                Some(reader) => {
+                    let group = reader.group;
+                    self.ask_group(group, now.after(pause));
+                }
+                None => self.ask_for_news(now.after(pause)),
+            }
         }
         self.history.push(Change {
             sequence,
@@ -566,7 +567,7 @@ impl Writer {
         }
         if !self.blocked {
             // Ask now, but not again with every attempt.
-            self.timers.set_no_later(TIMER_HEARTBEAT, now);
+            self.hurry(now);
         }
         self.blocked = true;
         self.stats.blocked.tally();
@@ -653,8 +654,7 @@ impl Writer {
         if !self.all_acked && self.is_acked_by_all() {
             self.all_acked = true;
             self.note_linked_acked();
-            self.timers.stop(TIMER_HEARTBEAT);
-            self.heartbeat_pace = self.config.heartbeat.pace();
+            self.ask_nobody();
             self.events
                 .push_or_drop_oldest(WriterEvent::AllAcknowledged);
         }
@@ -765,47 +765,6 @@ impl Writer {
             self.stats.expired.tally();
         }
         self.prune();
-    }
-
-    /// Owes a heartbeat to every group with something unacknowledged, and the
-    /// next one after a longer pause.
-    fn ask_for_acks(&mut self, now: Instant) {
-        crate::fault::step();
-        // Nobody owes an answer to what was not sent.
-        let sent = self.cursor.number.saturating_sub(1);
-        let shared = self.last_shared.min(sent);
-        let mut any = false;
-        for reader in &self.readers {
-            if reader.owes_ack(shared)
-                && let Some(group) = self.groups.get_mut(reader.group)
-            {
-                if !group.heartbeat_due {
-                    group.unanswered = group.unanswered.saturating_add(1);
-                }
-                group.heartbeat_due = true;
-                any = true;
-            }
-        }
-        if !any {
-            if sent < self.last_shared {
-                // Soon after it is sent somebody will.
-                self.timers
-                    .set(TIMER_HEARTBEAT, now.after(self.heartbeat_pace.pause()));
-            }
-            return;
-        }
-        self.has_debts = true;
-        if !fault!("heartbeat-not-repeated") {
-            self.timers
-                .set(TIMER_HEARTBEAT, now.after(self.heartbeat_pace.pause()));
-        }
-        self.unanswered = self.unanswered.saturating_add(1);
-        // Who waits for room is not made to wait longer.
-        let longest = match self.blocked {
-            true => self.config.heartbeat.max,
-            false => self.config.heartbeat.longest(self.unanswered),
-        };
-        self.heartbeat_pace.advance(longest);
     }
 
     /// The next event.

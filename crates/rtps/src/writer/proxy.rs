@@ -4,7 +4,8 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::config::ReaderProxyConfig;
+use super::ask::Asking;
+use super::config::{HeartbeatConfig, ReaderProxyConfig};
 use super::lapse::Lapse;
 use crate::content_filter::ContentFilter;
 use crate::history::Change;
@@ -24,7 +25,7 @@ const COUNT_MEMORY: Duration = Duration::from_millis(500);
 const UNASKED_MAX: u8 = 2;
 /// Times it is asked again, at last every 200 ms, before a reader is told the
 /// true last number though it never answered.
-const UNANSWERED_MAX: u8 = 10;
+const UNANSWERED_MAX: u32 = 10;
 
 /// One matched reader.
 #[derive(Debug)]
@@ -271,8 +272,8 @@ pub(super) struct Group {
     /// None of them did, and all begin with what is written from now on: the
     /// last number that is not for them. See [`Group::last_to_name`].
     pub silence: Option<i64>,
-    /// Times its acknowledgements were overdue in that state.
-    pub unanswered: u8,
+    /// When it is asked for acknowledgements.
+    pub asking: Asking,
     /// The only reader in it, else UNKNOWN.
     pub sole: EntityId,
     /// The lowest number meant for any of them.
@@ -290,7 +291,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    pub fn new(prefix: GuidPrefix, route: Route) -> Self {
+    pub fn new(prefix: GuidPrefix, route: Route, heartbeat: &HeartbeatConfig) -> Self {
         Self {
             prefix,
             route,
@@ -298,7 +299,7 @@ impl Group {
             reliable: 0,
             unheard: 0,
             silence: None,
-            unanswered: 0,
+            asking: Asking::new(heartbeat),
             sole: EntityId::UNKNOWN,
             start: i64::MAX,
             hears_ends: false,
@@ -315,7 +316,7 @@ impl Group {
     /// heartbeat names a sample that is meant for the readers here.
     pub fn last_to_name(&self, last: i64) -> i64 {
         match self.silence {
-            Some(silence) if self.unanswered < UNANSWERED_MAX => last.min(silence),
+            Some(silence) if self.asking.unanswered() < UNANSWERED_MAX => last.min(silence),
             _ => last,
         }
     }

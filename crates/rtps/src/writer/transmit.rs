@@ -194,7 +194,8 @@ impl Writer {
             } else {
                 self.config.heartbeat.first
             };
-            self.timers.set(super::TIMER_HEARTBEAT, now.after(pause));
+            self.news_at = now.after(pause);
+            self.timers.set(super::TIMER_HEARTBEAT, self.news_at);
         }
         ask
     }
@@ -223,6 +224,11 @@ impl Writer {
         let reader = change.only_for.map_or(group.sole, |only| only.entity);
         let gap = group.skipped;
         let reliable = group.reliable > 0;
+        if reliable && heartbeat.is_some_and(|heartbeat| !heartbeat.is_final) {
+            let is_heard = group.unheard == 0;
+            let asking = &mut group.asking;
+            asking.put_off(number, self.news_at, &self.config.heartbeat, is_heard);
+        }
         let parcel = Parcel {
             writer: self.config.guid,
             to: group,

@@ -114,3 +114,26 @@ fn a_destination_used_again_is_not_told_of_its_past() {
     pair.run_ms(100);
     assert_eq!(pair.numbers(second), [2, 3, 4, 6]);
 }
+
+/// In a crowd hardly anybody answers at once, and each answer of one would have all
+/// the others asked again.
+#[test]
+fn who_answers_has_nobody_else_asked() {
+    let mut pair = Pair::new();
+    let w = pair.writer(0, keep_all(10_000));
+    let (quick, hung) = (pair.reader(1, reliable()), pair.reader(2, reliable()));
+    pair.join(w, quick);
+    pair.run_ms(50);
+    pair.writer_learns(w, hung);
+    pair.write_many(w, 1);
+    pair.run_ms(5_000);
+    let before = pair.net.bytes_to[&pair::locator(2)];
+    for _ in 0..250 {
+        pair.write_for(w, quick, &[0; 4]);
+        pair.run_ms(20);
+    }
+    assert_eq!(pair.numbers(quick).len(), 251);
+    let heartbeats = (pair.net.bytes_to[&pair::locator(2)] - before) / 68;
+    // As if the quick one were not there: every 200 ms, then more rarely.
+    assert!((10..=30).contains(&heartbeats), "{heartbeats} in 5 s");
+}
