@@ -5,6 +5,8 @@
 //! datagram. A datagram has three parts for a gathering send: head, payload,
 //! tail.
 
+mod join;
+
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -28,7 +30,12 @@ pub struct Outbox {
 
 #[derive(Clone, Debug)]
 struct Entry {
+    own: GuidPrefix,
     to: Arc<[Locator]>,
+    /// The one participant that all of it is for, if it names one at its start.
+    destination: Option<GuidPrefix>,
+    /// A time stamp holds at its end.
+    is_stamped: bool,
     /// `bytes[start..split]` is the head, `bytes[split..end]` the tail.
     start: usize,
     split: usize,
@@ -129,9 +136,11 @@ impl Outbox {
         self.bytes.truncate(start);
         Header::ours(own).write(&mut self.bytes);
         MessageBuilder {
+            own,
             start,
             budget_bytes,
             destination: GuidPrefix::UNKNOWN,
+            has_one_destination: false,
             timestamp: None,
             split: None,
             body: Bytes::new(),
@@ -170,9 +179,12 @@ impl Outbox {
 #[must_use = "a datagram that is not finished is not sent"]
 pub struct MessageBuilder<'a> {
     outbox: &'a mut Outbox,
+    own: GuidPrefix,
     start: usize,
     budget_bytes: usize,
     destination: GuidPrefix,
+    /// It was named first of all, and no other.
+    has_one_destination: bool,
     timestamp: Option<Timestamp>,
     /// Where the head ends, once there is a body.
     split: Option<usize>,
@@ -227,6 +239,7 @@ impl MessageBuilder<'_> {
         if self.room() < INFO_DST_BYTES {
             return false;
         }
+        self.has_one_destination = self.size_bytes() == Header::SIZE_BYTES;
         write_info_destination(&mut self.outbox.bytes, prefix);
         self.destination = prefix;
         true
@@ -310,8 +323,12 @@ impl MessageBuilder<'_> {
             self.outbox.bytes.truncate(self.start);
             return false;
         }
+        let destination = self.has_one_destination && !self.by_link;
         self.outbox.entries.push(Entry {
+            own: self.own,
             to: self.to,
+            destination: destination.then_some(self.destination),
+            is_stamped: self.timestamp.is_some(),
             start: self.start,
             split: self.split.unwrap_or(end),
             end,

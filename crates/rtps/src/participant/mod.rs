@@ -68,6 +68,11 @@ use remotes::Remotes;
 use secured::Secured;
 use tombstone::Tombstones;
 
+/// What is told to a peer at a time shares datagrams: of so many bytes by a network ...
+const JOINED_BYTES_MAX: usize = 1_400;
+/// ... and so many within a host.
+const JOINED_BYTES_NEAR_MAX: usize = 16 << 10;
+
 /// One participant's discovery, without IO. See the module for how to drive it.
 pub struct Participant {
     config: ParticipantConfig,
@@ -380,7 +385,12 @@ impl Participant {
         }
         let requests = self.types.requests.poll_transmit(now, out);
         let replies = self.types.replies.poll_transmit(now, out);
-        more || requests || replies || out.is_full()
+        let is_full = out.is_full();
+        out.join(|to| match self.peers.find(to) {
+            Some(peer) if peer.metatraffic.is_same_host() => JOINED_BYTES_NEAR_MAX,
+            _ => JOINED_BYTES_MAX,
+        });
+        more || requests || replies || is_full
     }
 
     /// Says goodbye: takes back all endpoints and the participant itself, so

@@ -12,7 +12,7 @@ use super::submessage::{
     DATA, DATA_FRAG, Ends, HEADER_BYTES, Head, INFO_DESTINATION, INFO_SOURCE, INFO_SOURCE_BYTES,
     INFO_TIMESTAMP, RTPS_HEADER_BYTES, ends, is_of_endpoint, payload_at,
 };
-use super::{Shield, State};
+use super::{Exchange, Shield, State};
 use crate::crypto::{Begun, Layer, Receiver, SealError, Sealer};
 
 /// Why a datagram is not sent.
@@ -33,6 +33,16 @@ pub enum Unsealed {
     /// It could not be protected.
     #[error(transparent)]
     Seal(#[from] SealError),
+}
+
+impl Unsealed {
+    /// Whether only this submessage cannot be sent.
+    const fn is_of_keys(self) -> bool {
+        matches!(
+            self,
+            Self::Endpoint(_) | Self::NoDestination | Self::Stranger(_)
+        )
+    }
 }
 
 /// Datagrams as they go out, one behind the other. Used again and again, it
@@ -124,8 +134,12 @@ impl Shield {
     /// something else. A payload must lie whole in one part, behind all that
     /// precedes it, as [`Outbox`](pteros_rtps::outbox::Outbox) has it.
     ///
+    /// A submessage that is for somebody else than who can read it, or of an unknown
+    /// endpoint, is left out.
+    ///
     /// # Errors
-    /// See [`Unsealed`]; nothing may be sent then, and `out` is empty.
+    /// See [`Unsealed`]; nothing may be sent then, and `out` is empty. That a
+    /// submessage was left out is an error when nothing else is in it.
     pub fn seal<P: Deref<Target = [u8]>>(
         &self,
         parts: &[P],
@@ -148,6 +162,7 @@ impl Shield {
         let header = header.ok_or(Unsealed::Malformed)?;
         let state = self.state.read();
         let mut share = None;
+        let mut unsealed = None;
         loop {
             let writing = Writing {
                 shield: self,
@@ -162,13 +177,18 @@ impl Shield {
                 destination: GuidPrefix::UNKNOWN,
                 timestamp: None,
                 datagram: None,
+                unsealed: &mut unsealed,
                 out: &mut *out,
             };
             match writing.all(gather.clone())? {
                 // Once more, for what may not stand beside the first.
                 Some(other) if share.is_none() => share = Some(other),
-                _ => return Ok(()),
+                _ => break,
             }
+        }
+        match unsealed {
+            Some(unsealed) if out.ends.is_empty() => Err(unsealed),
+            _ => Ok(()),
         }
     }
 
@@ -200,6 +220,8 @@ struct Writing<'w> {
     destination: GuidPrefix,
     timestamp: Option<([u8; 12], usize)>,
     datagram: Option<Datagram>,
+    /// Why something was left out for good.
+    unsealed: &'w mut Option<Unsealed>,
     out: &'w mut Sealed,
 }
 
@@ -227,11 +249,18 @@ impl Writing<'_> {
             };
             let role = Role::of(ends.sender);
             let share = Share::of(role);
-            if *self.share.get_or_insert(share) == share {
-                self.submessage(&next, (role, ends), &mut gather)?;
-            } else {
+            if *self.share.get_or_insert(share) != share {
                 self.left_out = Some(share);
                 gather.skip(next.bytes);
+                continue;
+            }
+            match self.submessage(&next, (role, ends), &mut gather) {
+                Err(unsealed) if unsealed.is_of_keys() => {
+                    // Nothing of it was written.
+                    self.unsealed.get_or_insert(unsealed);
+                    gather.skip(next.bytes);
+                }
+                done => done?,
             }
         }
         self.close()?;
@@ -267,6 +296,10 @@ impl Writing<'_> {
             Role::Secured | Role::User => {
                 let endpoint = self.state.own.get(&ends.sender);
                 Some(endpoint.ok_or(Unsealed::Endpoint(ends.sender))?)
+            }
+            Role::KeyExchange => {
+                self.state.exchange_with(self.destination)?;
+                None
             }
             _ => None,
         };
@@ -371,6 +404,14 @@ impl Writing<'_> {
 }
 
 impl State {
+    fn exchange_with(&self, to: GuidPrefix) -> Result<&Exchange, Unsealed> {
+        if to == GuidPrefix::UNKNOWN {
+            return Err(Unsealed::NoDestination);
+        }
+        let exchange = self.peers.get(&to).and_then(|peer| peer.kx.as_ref());
+        exchange.ok_or(Unsealed::Stranger(to))
+    }
+
     fn seal_exchange<P: Deref<Target = [u8]>>(
         &self,
         next: &Next,
@@ -378,12 +419,7 @@ impl State {
         gather: &mut Gather<'_, P>,
         out: &mut Vec<u8>,
     ) -> Result<(), Unsealed> {
-        if destination == GuidPrefix::UNKNOWN {
-            return Err(Unsealed::NoDestination);
-        }
-        let peer = self.peers.get(&destination);
-        let exchange = peer.and_then(|peer| peer.kx.as_ref());
-        let exchange = exchange.ok_or(Unsealed::Stranger(destination))?;
+        let exchange = self.exchange_with(destination)?;
         let begun = begin(&exchange.sealer, Layer::Submessage, out)?;
         gather.copy(next.bytes, out);
         Ok(begun.end([], out)?)
