@@ -60,13 +60,18 @@ pub struct Keys(PathBuf);
 impl Keys {
     /// With the enclaves `/one` and `/two`, who may do everything.
     pub fn new(protections: Protections) -> Keys {
+        Keys::of(&["/one", "/two"], protections)
+    }
+
+    /// With enclaves of these names, who may do everything.
+    pub fn of(enclaves: &[&str], protections: Protections) -> Keys {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("pteros-keys-{}-{count}", std::process::id());
         let keys = Keys(std::env::temp_dir().join(name));
         let options = Options::default();
         let keystore = Keystore::create(&keys.0, &options, now()).expect("a keystore");
-        for name in ["/one", "/two"] {
+        for name in enclaves {
             let made = keystore.create_enclave(name, None, &options, now());
             keys.edit(&made.expect("an enclave").join("permissions.xml"), &[]);
         }
@@ -101,17 +106,39 @@ impl Keys {
         self.0.join("enclaves").join(name.trim_start_matches('/'))
     }
 
-    /// The two enclaves: first the one whose participants begin handshakes,
-    /// since a hash of its subject is the smaller.
+    /// Replaces one word of an enclave's permissions, and signs them anew.
+    pub fn permit(&self, name: &str, (from, to): (&str, &str)) {
+        let file = self.enclave(name).join("permissions.xml");
+        let text = std::fs::read_to_string(&file).expect("a document");
+        assert!(text.contains(from), "{from} is not in {text}");
+        std::fs::write(&file, text.replace(from, to)).expect("write the document");
+        let keystore = Keystore::open(&self.0).expect("a keystore");
+        keystore.sign(now()).expect("good documents");
+    }
+
+    /// Takes an enclave's certificate back.
+    pub fn revoke(&self, name: &str) {
+        let keystore = Keystore::open(&self.0).expect("a keystore");
+        let taken = keystore.revoke(name, &Options::default(), now());
+        taken.expect("a list of revoked certificates");
+    }
+
+    /// The two enclaves: first the one whose participants begin handshakes.
     pub fn initiator_first(&self) -> [PathBuf; 2] {
-        let mut both = ["/one", "/two"].map(|name| self.enclave(name));
-        both.sort_by_key(|folder| {
-            let file = folder.join("cert.pem");
+        let both = self.in_order(["/one", "/two"]);
+        both.map(|name| self.enclave(name))
+    }
+
+    /// Enclaves in the order of a hash of their subjects: participants of an earlier
+    /// one begin handshakes with those of a later one.
+    pub fn in_order<const N: usize>(&self, mut names: [&'static str; N]) -> [&'static str; N] {
+        names.sort_by_key(|name| {
+            let file = self.enclave(name).join("cert.pem");
             let text = std::fs::read(&file).expect("a certificate");
             let chain = Certificate::from_pem("cert.pem", &text).expect("a certificate");
             adjusted_prefix(&chain[0], GuidPrefix([0; 12])).0
         });
-        both
+        names
     }
 
     /// Puts words into elements, and every domain in place of the one.

@@ -12,6 +12,7 @@ mod peer;
 
 mod actions;
 mod announce;
+mod changed_files;
 mod content_filter;
 mod departure;
 mod history;
@@ -160,6 +161,24 @@ of_both! {
         they_hear_us_by_every_kind_of_protection,
         we_hear_them_by_every_kind_of_protection,
         strangers_are_not_heard_and_hear_nothing;
+}
+
+#[test]
+fn changed_files_act_on_cyclone_dds_while_it_listens() {
+    play(
+        Stack::Cyclone,
+        "changed_files_act_while_they_listen",
+        changed_files::changed_files_act_while_they_listen,
+    );
+}
+
+#[test]
+fn changed_files_act_on_fast_dds_while_it_listens() {
+    play(
+        Stack::FastDds,
+        "changed_files_act_while_they_listen",
+        changed_files::changed_files_act_while_they_listen,
+    );
 }
 
 /// By name only: `-- --ignored all_that_can_be_protected`.
