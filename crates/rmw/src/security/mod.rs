@@ -57,6 +57,9 @@ struct State {
     told: BTreeMap<GuidPrefix, String>,
     /// Those who are not begun with again until then.
     refused: BTreeMap<GuidPrefix, Instant>,
+    /// For those who are gone, perhaps without knowing that: a goodbye that they
+    /// would believe, protected.
+    last_words: BTreeMap<GuidPrefix, Vec<u8>>,
     /// When certificates and permissions are looked at again.
     next_check: Instant,
     /// The files that they are from.
@@ -86,8 +89,8 @@ struct Authenticated {
     access: Access,
 }
 
-/// Participants whose refusal is remembered; beyond that all are forgotten, and
-/// told of again.
+/// Participants whose refusal is remembered, and as many who are gone; beyond that all
+/// are forgotten, and told of again.
 const REMEMBERED_MAX: usize = 64;
 
 impl Security {

@@ -127,6 +127,7 @@ impl Credentials {
                 peers: BTreeMap::new(),
                 told: BTreeMap::new(),
                 refused: BTreeMap::new(),
+                last_words: BTreeMap::new(),
                 next_check: Instant::ZERO,
                 watch: self.watch,
                 pending: BTreeMap::new(),

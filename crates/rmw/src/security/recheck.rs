@@ -3,8 +3,7 @@
 //! five seconds, and when the first of them ends.
 //!
 //! DDS Security 1.1 has no word for permissions that have changed. Who has others
-//! takes leave of its peers and meets them anew, with a handshake that has them; but
-//! for those of Fast DDS, which go by what they know until they start again.
+//! takes leave of its peers and meets them anew, with a handshake that has them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -107,6 +106,10 @@ impl Core {
 
     /// Ends what there is with those who are in.
     fn part_with_all(&self, now: Instant, security: &Security, state: &mut State) {
+        let all: Vec<GuidPrefix> = state.peers.keys().copied().collect();
+        for prefix in all {
+            self.keep_last_word(security, state, prefix);
+        }
         let mut outbox = Outbox::new();
         self.participant.lock().take_leave(now, &mut outbox);
         self.send(&outbox, 0, &Patience::of(GOODBYE_WAIT));

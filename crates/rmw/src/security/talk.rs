@@ -1,5 +1,6 @@
 //! What is said to strangers, and by them: the handshakes.
 
+use std::io::IoSlice;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -7,6 +8,7 @@ use bytes::Bytes;
 use pteros_rtps::discovery::data::{EndpointData, ParticipantData};
 use pteros_rtps::id::{GuidPrefix, VendorId};
 use pteros_rtps::locator::Route;
+use pteros_rtps::outbox::Outbox;
 use pteros_rtps::participant::{LostReason, ParticipantEvent};
 use pteros_rtps::receiver::MessageReader;
 use pteros_rtps::time::{Duration, Instant};
@@ -15,12 +17,14 @@ use pteros_security::auth::{Event, GenericMessage, Peer, Token};
 use pteros_security::certificate::Certificate;
 use pteros_security::crypto::KeyMaterial;
 use pteros_security::permissions::access::Access;
+use pteros_security::shield::Sealed;
 
 use super::opening::unix;
 use super::{Authenticated, REMEMBERED_MAX, Security, State};
-use crate::core::Core;
+use crate::core::{Core, GOODBYE_WAIT};
 use crate::deadline::Machine;
 use crate::env::Received;
+use crate::room::Patience;
 
 /// How long one whose permissions do not let it be here is not begun with again.
 const REFUSAL_PAUSE: Duration = Duration::from_secs(30);
@@ -73,7 +77,10 @@ impl Core {
                 reason: LostReason::Renewed,
                 ..
             } => {}
-            ParticipantEvent::ParticipantLost { prefix, .. } => {
+            ParticipantEvent::ParticipantLost { prefix, reason } => {
+                if *reason == LostReason::LeaseExpired {
+                    self.keep_last_word(security, &mut state, *prefix);
+                }
                 security.shield.forget(*prefix);
                 state.peers.remove(prefix);
                 state.handshakes.forget(*prefix);
@@ -133,6 +140,7 @@ impl Core {
                         Ok((known, data)) => {
                             tracing::info!("participant {prefix} is {}", known.subject);
                             state.told.remove(&prefix);
+                            state.last_words.remove(&prefix);
                             if state.is_ours(&known) {
                                 security.shield.share_memory(prefix);
                             }
@@ -153,6 +161,7 @@ impl Core {
                 }
                 Event::Failed { prefix, why } => {
                     state.tell(prefix, why.to_string());
+                    self.say_last_word(now, state, prefix);
                     self.participant.lock().turn_away(prefix);
                 }
             }
@@ -166,6 +175,54 @@ impl Core {
         let next = state.handshakes.deadline();
         let next = next.map_or(check, |deadline| deadline.min(check));
         self.schedule(Machine::Handshakes, Some(next));
+    }
+
+    /// One who was in is lost; perhaps it has not lost us. While its keys are known, a
+    /// goodbye is made that it would believe then.
+    pub(super) fn keep_last_word(
+        &self,
+        security: &Security,
+        state: &mut State,
+        prefix: GuidPrefix,
+    ) {
+        if !state.peers.contains_key(&prefix) {
+            return;
+        }
+        let mut outbox = Outbox::new();
+        self.participant.lock().write_last_word(prefix, &mut outbox);
+        let mut sealed = Sealed::default();
+        for datagram in outbox.iter() {
+            if security.shield.seal(&datagram.parts, &mut sealed).is_err() {
+                return;
+            }
+        }
+        if state.last_words.len() >= REMEMBERED_MAX {
+            state.last_words.clear();
+        }
+        let bytes = sealed.datagrams().next();
+        let bytes = bytes.map(|bytes| (prefix, bytes.to_vec()));
+        state.last_words.extend(bytes);
+    }
+
+    /// One who was in once has come again and answers nothing, as those do who have
+    /// not lost us (Cyclone DDS and Fast DDS): it hears a goodbye, and us anew.
+    fn say_last_word(&self, now: Instant, state: &mut State, prefix: GuidPrefix) {
+        let Some(last_word) = state.last_words.remove(&prefix) else {
+            return;
+        };
+        let mut outbox = Outbox::new();
+        let at = self
+            .participant
+            .lock()
+            .part_from_stranger(now, prefix, &mut outbox);
+        let patience = Patience::of(GOODBYE_WAIT);
+        self.send(&outbox, 0, &patience);
+        for locator in at.iter().flat_map(|at| at.iter()) {
+            self.send_to(&[IoSlice::new(&last_word)], locator, 0, &patience);
+        }
+        tracing::info!(
+            "participant {prefix} seems to know us still; it hears a goodbye, to be met anew"
+        );
     }
 
     /// One who has proved who it is, and what it signed of itself, if it may be

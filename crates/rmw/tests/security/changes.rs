@@ -1,6 +1,8 @@
 //! What changes while contexts know each other: files of theirs, and that one of
 //! two has lost the other.
 
+use pteros_rmw::rtps::id::EntityId;
+use pteros_rmw::rtps::wire::Submessage;
 use pteros_security::keystore::Options;
 
 use crate::world::{Keys, SECOND, World};
@@ -126,5 +128,56 @@ fn who_lost_a_peer_that_knows_it_still_meets_it_again_at_once() {
             all.sort();
             assert_eq!(all, ["from 0", "from 1"]);
         }
+    }
+}
+
+/// Cyclone DDS and Fast DDS answer no handshake of one that they know: after a
+/// network was away for longer than one lease and not the other, nobody would meet.
+#[test]
+fn who_knows_us_still_and_answers_nothing_is_told_goodbye_and_met_anew() {
+    let (_keys, mut world) = known();
+    let writer = world.writer(1, "rt/chatter");
+    let reader = world.reader(0, "rt/chatter");
+    assert!(world.run_until(10 * SECOND, |_| writer.matched_count() == 1));
+    world.network().fate = Some(Box::new(|from, _| usize::from(from != 1)));
+    assert!(world.run_until(30 * SECOND, |world| !world.knows(0, 1)));
+    // What 0 says of a handshake is not heeded, though the rest is.
+    let is_handshake = |bytes: &[u8]| bytes.windows(12).any(|w| w == b"dds.sec.auth");
+    world.network().fate = Some(Box::new(move |from, bytes| {
+        usize::from(from != 0 || !is_handshake(bytes))
+    }));
+    assert!(world.run_until(25 * SECOND, |world| !world.knows(1, 0)));
+    assert!(!world.knows(0, 1));
+    world.network().fate = None;
+    assert!(world.run_until(15 * SECOND, both));
+    assert!(world.run_until(5 * SECOND, |_| writer.matched_count() == 1));
+    world.publish(1, &writer, "again");
+    world.run(SECOND);
+    assert_eq!(world.taken(0, &reader), ["again"]);
+}
+
+/// Fast DDS 2.9 heeds a goodbye in the open alone, and of announcements and goodbyes
+/// the one of the highest number.
+#[test]
+fn a_goodbye_in_the_open_is_later_than_what_was_announced_and_earlier_than_what_is_next() {
+    let (keys, mut world) = known();
+    keys.edit(PERMISSIONS, &[(WIDE, NARROW)]);
+    assert!(world.run_until(6 * SECOND, |world| !both(world)));
+    assert!(world.run_until(5 * SECOND, both));
+    let mut said = Vec::new();
+    world.each_sent(0, |message| {
+        if let Submessage::Data(data) = message
+            && data.writer == EntityId::SPDP_WRITER
+        {
+            said.push((data.sequence, data.key_only));
+        }
+    });
+    assert!(said.is_sorted(), "{said:?}");
+    let goodbyes: Vec<_> = said.iter().filter(|(_, ends)| *ends).collect();
+    let (first, last) = (said.first().unwrap(), said.last().unwrap());
+    assert!(!goodbyes.is_empty() && !first.1 && !last.1, "{said:?}");
+    for (number, _) in goodbyes {
+        let same = said.iter().filter(|(other, _)| other == number);
+        assert!(same.clone().all(|(_, ends)| *ends), "{said:?}");
     }
 }

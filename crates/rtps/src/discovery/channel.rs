@@ -14,7 +14,7 @@ use crate::reader::{Reader, ReaderConfig, ReaderEvent, WriterProxyConfig};
 use crate::receiver::Source;
 use crate::shared_qos::SharedQos;
 use crate::time::{Duration, Instant};
-use crate::wire::{Heartbeat, Submessage};
+use crate::wire::{DataHead, Heartbeat, Submessage};
 use crate::writer::{NewChange, ReaderProxyConfig, Writer, WriterConfig, WriterEvent};
 
 /// The largest of them: the TypeLookup service's largest reply, with room for
@@ -159,6 +159,16 @@ impl Channel {
     /// DDS reads that) and as key-only payload (Cyclone does).
     pub(crate) fn dispose(&mut self, now: Instant, key: [u8; 16], key_only: Bytes) {
         self.write(now, key, key_only, ChangeKind::DisposedUnregistered);
+    }
+
+    /// How the next change is headed.
+    pub(crate) fn next_head(&self) -> DataHead<'static> {
+        DataHead {
+            reader: self.reader_id,
+            writer: self.writer_id,
+            sequence: self.writer.next_sequence(),
+            ..DataHead::default()
+        }
     }
 
     /// Tells one peer something. Beyond 64 messages that are on their way, the

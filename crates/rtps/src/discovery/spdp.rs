@@ -160,6 +160,10 @@ pub(crate) enum Audience {
     Others,
 }
 
+/// Fast DDS reads what is sent to its group and to itself on a thread each, and
+/// drops a goodbye that it reads after an announcement of a higher number.
+const PAUSE_AFTER_GOODBYE: Duration = Duration::from_millis(200);
+
 /// The schedule and content of our announcements.
 pub(crate) struct Announcer {
     payload: Bytes,
@@ -196,6 +200,20 @@ impl Announcer {
     /// The announcement as a change: its payload and number.
     pub(crate) fn change(&self) -> (&Bytes, SequenceNumber) {
         (&self.payload, self.sequence)
+    }
+
+    /// The number of a goodbye. Announcements after it need to
+    /// [`begin_anew`](Self::begin_anew), or whoever has heard it takes them for older.
+    pub(crate) fn take_leave(&mut self) -> SequenceNumber {
+        self.sequence = self.sequence.next();
+        self.sequence
+    }
+
+    /// As [`update`](Self::update), for those to whom goodbye has just been said: not
+    /// before they have read that.
+    pub(crate) fn begin_anew(&mut self, now: Instant, data: &ParticipantData) {
+        self.update(now, data);
+        self.begin_at(now + PAUSE_AFTER_GOODBYE);
     }
 
     /// Whom an announcement is due for, if one is; schedules the next one.

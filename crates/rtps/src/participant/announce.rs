@@ -336,15 +336,32 @@ impl Participant {
 
     /// Sends the SPDP dispose to everybody who may know us.
     pub(super) fn transmit_goodbye(&mut self, out: &mut Outbox) {
-        let (_, sequence) = self.announcer.change();
-        let guid = self.config.prefix.with(EntityId::PARTICIPANT);
-        let head = spdp::goodbye_head(sequence.next(), guid);
-        let payload = ParticipantData::encode_key(self.config.prefix);
-        let groups = core::iter::once(self.places_to_announce_at());
+        let places = self.places_to_announce_at();
+        self.write_goodbye(core::iter::once((None, places)), out);
+        self.transmit_goodbye_to_peers(out);
+    }
+
+    /// Sends the SPDP dispose to those who are spoken to.
+    pub(super) fn transmit_goodbye_to_peers(&mut self, out: &mut Outbox) {
         let others = self.peers.others();
-        let peers = others.map(|(_, peer)| peer.metatraffic.locators.clone());
-        for to in groups.chain(peers).filter(|to| !to.is_empty()) {
+        let at = others.map(|(prefix, peer)| (Some(prefix), peer.metatraffic.locators.clone()));
+        let at: Vec<_> = at.collect();
+        self.write_goodbye(at, out);
+    }
+
+    pub(super) fn write_goodbye(
+        &mut self,
+        to: impl IntoIterator<Item = (Option<GuidPrefix>, Arc<[Locator]>)>,
+        out: &mut Outbox,
+    ) {
+        let guid = self.config.prefix.with(EntityId::PARTICIPANT);
+        let head = spdp::goodbye_head(self.announcer.take_leave(), guid);
+        let payload = ParticipantData::encode_key(self.config.prefix);
+        for (destination, to) in to.into_iter().filter(|(_, to)| !to.is_empty()) {
             let mut message = out.begin(self.config.prefix, &to, DATAGRAM_BYTES);
+            if let Some(prefix) = destination {
+                message.info_destination(prefix);
+            }
             message.data(&head, &payload);
             message.finish();
         }

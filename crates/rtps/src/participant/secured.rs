@@ -20,12 +20,12 @@ use crate::discovery::data::{DataLimits, ParticipantData};
 use crate::discovery::spdp;
 use crate::discovery::stateless::Stateless;
 use crate::history::ChangeKind;
-use crate::id::{EntityId, GuidPrefix, VendorId};
+use crate::id::{EntityId, GuidPrefix};
 use crate::locator::{Locator, Route};
 use crate::outbox::Outbox;
 use crate::receiver::Source;
 use crate::time::Instant;
-use crate::wire::Submessage;
+use crate::wire::{DataHead, Submessage};
 
 use super::candidate::{Proof, proof, route};
 use super::{LostReason, Participant, ParticipantEvent};
@@ -55,6 +55,9 @@ const REFUSED_MAX: usize = 64;
 /// What is to be sent at the least to somebody who has not shown that it hears us:
 /// the first message of a handshake.
 const HANDSHAKE_BYTES: usize = 6_000;
+
+/// Of a goodbye to one, and more than it takes, protected.
+const LAST_WORD_BYTES: usize = 400;
 
 /// One that has not proved who it is.
 struct Stranger {
@@ -340,23 +343,20 @@ impl Participant {
     }
 
     /// Tells those who are in that we leave, before [`begin_anew`](Self::begin_anew).
-    /// Best effort: who does not hear it finds out when we begin anew.
+    /// Best effort: who does not hear it finds out when we begin anew. In the open,
+    /// too: Fast DDS 2.9 has no other goodbye, and a participant of it answers no
+    /// handshake of one that it knows.
     pub fn take_leave(&mut self, now: Instant, out: &mut Outbox) {
-        let kept = self.kept();
         if let Some(secured) = &mut self.secured {
-            for (data, _) in kept {
-                secured.announcements.part(data.prefix);
-            }
             secured.farewell(now, out);
+            self.transmit_goodbye_to_peers(out);
         }
     }
 
     /// What others know of us is not so any longer: those who are in are lost, and
-    /// strangers turned away, to be met again; we announce ourselves at once.
-    /// Who they are. Participants of Fast DDS stay: of one that they know they
-    /// answer no handshake, and heed no goodbye, as long as it announces itself.
+    /// strangers turned away, to be met again; we announce ourselves as soon as they
+    /// have read the goodbye. Who they are.
     pub fn begin_anew(&mut self, now: Instant) -> Vec<GuidPrefix> {
-        let kept = self.kept();
         let Some(secured) = &mut self.secured else {
             return Vec::new();
         };
@@ -364,30 +364,56 @@ impl Participant {
         for prefix in strangers.keys() {
             secured.stateless.part(*prefix);
         }
-        let stays = |prefix: &GuidPrefix| kept.iter().any(|(data, _)| data.prefix == *prefix);
-        let known = secured.keys.keys().copied();
-        let lost: Vec<GuidPrefix> = known.filter(|prefix| !stays(prefix)).collect();
+        let lost: Vec<GuidPrefix> = secured.keys.keys().copied().collect();
         secured.announce(now, &self.data);
-        for (data, route) in &kept {
-            secured.announcements.meet(now, data, route);
-        }
         for prefix in &lost {
             self.lose(*prefix, LostReason::Renewed);
         }
-        self.announcer.update(now, &self.data);
+        self.announcer.begin_anew(now, &self.data);
         strangers.into_keys().chain(lost).collect()
     }
 
-    /// Those who are in and stay when we begin anew, and where they are.
-    fn kept(&self) -> Vec<(Arc<ParticipantData>, Route)> {
-        let fast = self.peers.iter();
-        let fast = fast.filter(|data| data.vendor == VendorId::FAST_DDS);
-        let known = fast.filter(|data| self.is_authenticated(data.prefix));
-        let placed = known.filter_map(|data| {
-            let peer = self.peers.find(data.prefix)?;
-            Some((data.clone(), peer.metatraffic.clone()))
-        });
-        placed.collect()
+    /// The goodbye that one would believe who was in and has been lost: to be
+    /// protected while its keys are known, and [sent](Self::part_from_stranger) if it
+    /// comes again, says nothing, and so seems to know us still. Without destination.
+    pub fn write_last_word(&self, lost: GuidPrefix, out: &mut Outbox) {
+        if let Some(secured) = &self.secured {
+            let head = secured.announcements.next_head();
+            let guid = self.config.prefix.with(EntityId::PARTICIPANT);
+            let head = DataHead {
+                inline_qos: spdp::goodbye_head(head.sequence, guid).inline_qos,
+                key_only: true,
+                ..head
+            };
+            let payload = ParticipantData::encode_key(self.config.prefix);
+            let nowhere: Arc<[Locator]> = Arc::from([]);
+            let mut message = out.begin(self.config.prefix, &nowhere, LAST_WORD_BYTES);
+            message.info_destination(lost);
+            message.data(&head, &payload);
+            message.finish();
+        }
+    }
+
+    /// A stranger that has not answered is to forget us, as far as a goodbye in the
+    /// open has it do so; we announce ourselves once more. Where it is, for a
+    /// [last word](Self::write_last_word); `None` if it is no stranger, or has never
+    /// shown that it is there.
+    pub fn part_from_stranger(
+        &mut self,
+        now: Instant,
+        prefix: GuidPrefix,
+        out: &mut Outbox,
+    ) -> Option<Arc<[Locator]>> {
+        let secured = self.secured.as_mut()?;
+        let stranger = secured.strangers.get_mut(&prefix)?;
+        if !stranger.may_hear(2 * LAST_WORD_BYTES) {
+            return None;
+        }
+        let at = &stranger.data.metatraffic_unicast;
+        let to = route(&self.config.reach, at, stranger.proof).locators;
+        self.write_goodbye([(Some(prefix), to.clone())], out);
+        self.announcer.begin_anew(now, &self.data);
+        Some(to)
     }
 
     /// A stranger has not proved who it is, or may not be here: it is forgotten,
