@@ -184,10 +184,10 @@ impl<T: Message> Publisher<T> {
     }
 
     /// Publishes a copy. The value is cloned once if a subscription of this
-    /// context is matched, or late joiners may come (transient local). It is
-    /// serialized, once, when a subscription of another process reads it: with
-    /// transient local that may be later, with a store it is at once. Blocks as
-    /// the type says.
+    /// context is matched, or late joiners may come (transient local) and nobody
+    /// reads it as bytes yet. It is serialized, once, when a subscription of another
+    /// process reads it: with transient local that may be later, with a store it is
+    /// at once. Blocks as the type says.
     ///
     /// # Errors
     /// See [`PublishError`]; nothing was sent then.

@@ -67,6 +67,10 @@ pub trait Links: Send + Sync {
         self.chunk(len).ok()
     }
 
+    /// Brings in the memory of the next chunk for `len` bytes, if there is any. Who
+    /// will not ask for one soon wastes it.
+    fn warm_ahead(&self, _len: usize) {}
+
     /// From now on peers wake us. True: nothing waits, so the caller may sleep.
     fn before_sleep(&self) -> bool;
 

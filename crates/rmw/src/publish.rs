@@ -207,7 +207,9 @@ impl Core {
         }
         let draft = (source, keyed, bytes);
         if writer.data.qos.history == History::KeepAll {
-            return self.publish_when_accepted(writer, message, draft, patience);
+            let published = self.publish_when_accepted(writer, message, draft, patience);
+            self.warm_ahead(writer, bytes);
+            return published;
         }
         // KEEP_LAST overwrites: the size was checked, so it cannot fail.
         let turn = writer.group.as_ref().map(|group| group.turn());
@@ -576,8 +578,8 @@ fn change(
     }
 }
 
-/// Keeps the sample for local readers that come later, and for later lives. One
-/// that nobody has serialized is kept as the value that it is.
+/// Keeps the sample for local readers that come later, and for later lives: its
+/// bytes, which the history has anyway, or where nobody has serialized it the value.
 fn latch(
     state: &mut WriterState,
     now: Instant,
@@ -592,9 +594,12 @@ fn latch(
     if let Some(payload) = &payload {
         writer.store_sample(&meta, keyed, payload);
     }
-    let body = match message.shared() {
-        Some(value) => Body::Shared(value),
-        None => Body::Serialized(payload.unwrap_or_default()),
+    let body = match payload {
+        Some(payload) => Body::Serialized(payload),
+        None => match message.shared() {
+            Some(value) => Body::Shared(value),
+            None => Body::Serialized(Bytes::new()),
+        },
     };
     let mut item = writer.item(now, body, meta, keyed);
     item.mark = mark;

@@ -195,6 +195,10 @@ impl Links for SharedMemory {
         chunk.map(Chunk::Shared)
     }
 
+    fn warm_ahead(&self, len: usize) {
+        self.hub.warm_ahead(len);
+    }
+
     fn before_sleep(&self) -> bool {
         // Each sleep has its own number, and peers ring once for each.
         self.hub.awake();

@@ -2,8 +2,8 @@
 //! for the first time costs more than writing it, and what was written long ago
 //! has left the caches. So one that keeps all, and may be made to wait anyway,
 //! gives its readers a moment before it takes fresh memory; no longer than that
-//! would cost. One that keeps it for late joiners, too, takes fresh memory at once:
-//! nothing comes back.
+//! would cost. To one that keeps it for late joiners, too, nothing comes back: it
+//! brings in the next message's memory when it has sent one.
 
 use pteros_rtps::qos::{Durability, EndpointQos, History, Reliability};
 use pteros_rtps::time::Duration;
@@ -17,6 +17,9 @@ const LARGE_BYTES: usize = 64 << 10;
 
 /// Messages on their way that keep both ends busy.
 const UNDER_WAY_MIN: usize = 4;
+
+/// So many large messages a publisher keeps before memory is brought in for one more.
+const KEPT_MIN: usize = 2;
 
 /// What bringing in and writing fresh memory costs, in bytes per nanosecond.
 const BYTES_PER_NANOSECOND: usize = 4;
@@ -47,6 +50,25 @@ impl Core {
         }
         found
     }
+
+    /// Brings in memory for a message more, as large as the one that was sent, for a
+    /// publisher that keeps them all: the next then waits for the kernel no more.
+    pub(crate) fn warm_ahead(&self, writer: &WriterEndpoint, bytes: usize) {
+        if bytes < LARGE_BYTES || !keeps_memory(&writer.data.qos) || writer.linked_count() == 0 {
+            return;
+        }
+        let Some(links) = self.linking.get() else {
+            return;
+        };
+        if writer.state.lock().machine.kept_count() >= KEPT_MIN {
+            links.warm_ahead(bytes);
+        }
+    }
+}
+
+/// Whether each message takes fresh memory, as the ones before it are kept.
+fn keeps_memory(qos: &EndpointQos) -> bool {
+    qos.history == History::KeepAll && qos.durability != Durability::Volatile
 }
 
 /// Whether readers that acknowledge give memory back, for which the publisher may be
@@ -77,6 +99,7 @@ mod tests {
         // What late joiners may want is kept: its memory does not come back.
         assert!(!gets_memory_back(&keeps(Durability::TransientLocal)));
         assert!(!gets_memory_back(&keeps(Durability::Transient)));
+        assert!(keeps_memory(&keeps(Durability::TransientLocal)) && !keeps_memory(&waits));
         let overwrites = EndpointQos {
             history: History::KeepLast(10),
             ..waits.clone()

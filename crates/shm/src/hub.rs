@@ -386,6 +386,23 @@ impl Hub {
         hold.map(|hold| ChunkMut::new(hold, len))
     }
 
+    /// Brings in the memory of the chunk that [`Hub::chunk`] would give next for
+    /// `len` bytes, a new segment's if no chunk is free. Does nothing where the pool
+    /// is used up.
+    pub fn warm_ahead(&self, len: usize) {
+        let take = || self.pool.take(len, false);
+        if take().is_none() && self.reclaim() == 0 && self.grow(len).is_ok() {
+            take();
+        }
+    }
+
+    fn grow(&self, len: usize) -> Result<(), Exhausted> {
+        let retired = self.pool.grow(len)?;
+        let links = self.links.read();
+        links.iter().for_each(|link| link.retire(&retired));
+        Ok(())
+    }
+
     fn hold(&self, len: usize) -> Result<crate::pool::Hold, Exhausted> {
         let pool = &self.pool;
         if let Some(hold) = pool.take(len, false) {
@@ -397,11 +414,8 @@ impl Hub {
             if let Some(hold) = pool.take(len, false) {
                 return Ok(hold);
             }
-            match pool.grow(len) {
-                Ok(retired) => {
-                    let links = self.links.read();
-                    links.iter().for_each(|link| link.retire(&retired));
-                }
+            match self.grow(len) {
+                Ok(()) => {}
                 Err(e @ Exhausted::TooLarge { .. }) => return Err(e),
                 Err(_) => break,
             }

@@ -14,13 +14,21 @@ fn linked<M: Message + Send + Sync + 'static>(
     domain: u32,
     heard: &Heard,
 ) -> (Party, Party, Publisher<M>, Subscription<M>) {
+    linked_with(domain, heard, &QosProfile::from(10))
+}
+
+fn linked_with<M: Message + Send + Sync + 'static>(
+    domain: u32,
+    heard: &Heard,
+    qos: &QosProfile,
+) -> (Party, Party, Publisher<M>, Subscription<M>) {
     let (talker, listener) = (Party::open(domain, true), Party::open(domain, true));
     let sink = heard.clone();
     let subscription = listener
         .node
-        .create_subscription::<M>("t", 10, move |_| sink.note())
+        .create_subscription::<M>("t", qos, move |_| sink.note())
         .unwrap();
-    let publisher = talker.node.create_publisher::<M>("t", 10).unwrap();
+    let publisher = talker.node.create_publisher::<M>("t", qos).unwrap();
     await_link(&talker, &listener, || {
         publisher.matched_count() == 1 && subscription.matched_count() == 1
     });
@@ -106,6 +114,32 @@ fn a_megabyte_through_shared_memory_is_written_once_and_read_in_place() {
         talker.executor.spin_some();
         listener.executor.spin_some();
     }
+}
+
+#[test]
+fn a_megabyte_that_late_joiners_may_want_is_kept_once_as_its_readers_have_it() {
+    let qos = QosProfile::default().transient_local().keep_all();
+    let heard = Heard::default();
+    let (talker, listener, publisher, _subscription) =
+        linked_with::<UInt8MultiArray>(224, &heard, &qos);
+    let message = UInt8MultiArray {
+        data: vec![7; 1 << 20],
+        ..Default::default()
+    };
+    for round in 1..=4 {
+        let (_, allocated) = so_far();
+        publisher.publish(&message).unwrap();
+        let out = so_far().1 - allocated;
+        assert!(out < 10_000, "{out} bytes allocated");
+        until(&talker, &listener, || heard.count() == round);
+    }
+    let late = talker
+        .node
+        .create_polled_subscription::<UInt8MultiArray>("t", &qos)
+        .unwrap();
+    let kept: Vec<_> = std::iter::from_fn(|| late.take()).collect();
+    assert_eq!(kept.len(), 4);
+    assert!(kept.iter().all(|sample| **sample == message));
 }
 
 #[test]

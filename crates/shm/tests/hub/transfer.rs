@@ -189,6 +189,27 @@ fn memory_that_was_used_before_is_told_from_fresh_and_from_what_readers_hold() {
 }
 
 #[test]
+fn memory_is_brought_in_for_one_chunk_before_it_is_asked_for() {
+    let mut small = options();
+    small.pool_bytes = 4 << 20;
+    let pair = Pair::new(small, options());
+    let mut kept = Vec::new();
+    for made in 0..4 {
+        pair.a.warm_ahead(1_000_000);
+        pair.a.warm_ahead(1_000_000);
+        let Some(chunk) = pair.a.warm_chunk(1_000_000) else {
+            // A chunk has a page of slack: three fit.
+            assert_eq!((made, pair.a.counts().exhausted), (3, 0));
+            return;
+        };
+        let next = pair.a.warm_chunk(1_000_000);
+        assert!(next.is_none(), "for one, after {made}");
+        kept.push(chunk);
+    }
+    panic!("{} chunks beyond the limit", kept.len());
+}
+
+#[test]
 fn a_reader_that_keeps_everything_gets_half_of_the_pool() {
     let mut small = options();
     small.pool_bytes = 16 << 20;
