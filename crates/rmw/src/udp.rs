@@ -31,6 +31,9 @@ use crate::store::{OnLoss, Store, StoreError, StoreSpec, StoredSample};
 /// first 63 have ports. More participants take any port.
 const PARTICIPANT_INDEX_MAX: u32 = 119;
 
+/// Looks at both clocks, of which the quickest counts; 0.1 µs each.
+const LOOKS_AT_CLOCKS: usize = 4;
+
 /// The clocks and sockets of this machine.
 #[derive(Debug)]
 pub struct SystemEnv {
@@ -52,10 +55,17 @@ impl SystemEnv {
         reason = "the door through which the clock enters"
     )]
     pub fn new() -> Self {
-        Self {
-            start: std::time::Instant::now(),
-            origin: monotonic_nanos(),
-        }
+        let look = || {
+            let start = std::time::Instant::now();
+            let origin = monotonic_nanos();
+            (start.elapsed(), start, origin)
+        };
+        // Of both clocks at once, as near as can be had: whoever is put aside between
+        // them would be late by that for good.
+        let looks = std::iter::repeat_with(look).take(LOOKS_AT_CLOCKS);
+        let nearest = looks.min_by_key(|(took, ..)| *took);
+        let (_, start, origin) = nearest.unwrap_or_else(look);
+        Self { start, origin }
     }
 }
 
