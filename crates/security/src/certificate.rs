@@ -291,6 +291,10 @@ impl RevocationList {
 
     fn from_der(der: &[u8]) -> Result<Self, String> {
         let malformed = |error: der::Error| format!("malformed: {error}");
+        if has_no_version(der) {
+            let reason = "is of version 1; version 2 is read: with OpenSSL, set crl_extensions";
+            return Err(reason.into());
+        }
         let parsed = CertificateList::from_der(der).map_err(malformed)?;
         let list = parsed.tbs_cert_list;
         let mut extensions = list.crl_extensions.iter().flatten();
@@ -340,6 +344,15 @@ impl RevocationList {
     pub fn made(&self) -> UnixTime {
         self.this_update
     }
+}
+
+/// Whether a list of revoked certificates begins with its algorithm: it is of version
+/// 1, which OpenSSL writes unless it is told better, and whose version is not told.
+fn has_no_version(der: &[u8]) -> bool {
+    let within = |der: &[u8]| first_of(der).ok();
+    let list = within(der);
+    let first = list.as_deref().and_then(within);
+    first.is_some_and(|first| first.first() == Some(&0x30))
 }
 
 fn extension<T: for<'a> Decode<'a>>(

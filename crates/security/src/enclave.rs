@@ -2,7 +2,7 @@
 //! SROS 2's layout (`<keystore>/enclaves/<name>/`), loaded and checked at once.
 
 use std::fs;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::certificate::{Certificate, RevocationList};
 use crate::date::UnixTime;
 use crate::fault::Fault;
 use crate::governance::Governance;
-use crate::identity::{Authority, Identity};
+use crate::identity::{Authority, Identity, Refusal};
 use crate::key::PrivateKey;
 use crate::permissions::Permissions;
 use crate::permissions::access::Access;
@@ -45,17 +45,7 @@ impl Enclave {
             faults: Vec::new(),
             warnings: Vec::new(),
         };
-        if !folder.is_dir() {
-            let fault = Fault::new(
-                shown(folder),
-                "enclave",
-                "",
-                "there is no such folder",
-                "name another one with ROS_SECURITY_ENCLAVE_OVERRIDE or --enclave, or make it \
-                 with `pteros security create_enclave`",
-            );
-            return Err(vec![fault]);
-        }
+        look_at_folder(folder).map_err(|fault| vec![fault])?;
         match loading.load(now) {
             Some(enclave) if loading.faults.is_empty() => Ok(enclave),
             _ => Err(loading.faults),
@@ -66,7 +56,7 @@ impl Enclave {
     /// that was read before holds.
     pub fn renew_revocations(&mut self) -> Result<(), Fault> {
         let path = self.folder.join("crl.pem");
-        if path.exists() {
+        if is_named(&path) {
             let text = read_file(&path)?;
             let authority = &self.identity_authority.certificate;
             let list = RevocationList::from_pem(&shown(&path), &text, authority)?;
@@ -158,8 +148,8 @@ struct Loading<'a> {
 
 impl Loading<'_> {
     fn load(&mut self, now: UnixTime) -> Option<Enclave> {
-        let identity_ca = self.authority("identity_ca.cert.pem");
-        let permissions_ca = self.authority("permissions_ca.cert.pem");
+        let identity_ca = self.authority("identity_ca.cert.pem", now);
+        let permissions_ca = self.authority("permissions_ca.cert.pem", now);
         let revoked = identity_ca.as_ref().and_then(|ca| self.revoked(ca));
         let identity = self.identity();
         if let (Some(identity_ca), Some(permissions_ca)) = (&identity_ca, &permissions_ca)
@@ -203,7 +193,7 @@ impl Loading<'_> {
         })
     }
 
-    fn authority(&mut self, name: &str) -> Option<Certificate> {
+    fn authority(&mut self, name: &str, now: UnixTime) -> Option<Certificate> {
         let (file, text) = self.file(name)?;
         let certificates = self.keep(Certificate::from_pem(&file, &text))?;
         if certificates.len() != 1 {
@@ -215,11 +205,23 @@ impl Loading<'_> {
             );
             return None;
         }
-        certificates.into_iter().next()
+        let authority = certificates.into_iter().next()?;
+        if let Some(reason) = authority.validity().refusal(now) {
+            // Nothing that it has signed holds, either.
+            self.fault(
+                name,
+                "certificate",
+                reason,
+                "set the clock, if it is wrong; else all that run with this keystore need a new \
+                 one: `pteros security create_keystore`",
+            );
+            return None;
+        }
+        Some(authority)
     }
 
     fn revoked(&mut self, authority: &Certificate) -> Option<RevocationList> {
-        if !self.folder.join("crl.pem").exists() {
+        if !is_named(&self.folder.join("crl.pem")) {
             return None;
         }
         let (file, text) = self.file("crl.pem")?;
@@ -260,12 +262,19 @@ impl Loading<'_> {
 
     fn admit(&mut self, authority: &Authority, identity: &Identity, now: UnixTime) {
         if let Err(refusal) = authority.admit(&identity.chain, now) {
-            self.fault(
-                "cert.pem",
-                "certificate",
-                refusal.to_string(),
-                "make a new one with `pteros security create_enclave`",
-            );
+            let (name, field, remedy) = match &refusal {
+                Refusal::OutdatedList { .. } => (
+                    "crl.pem",
+                    "revocation list",
+                    "get the latest one; `pteros security revoke` makes one",
+                ),
+                _ => (
+                    "cert.pem",
+                    "certificate",
+                    "make a new one with `pteros security create_enclave`",
+                ),
+            };
+            self.fault(name, field, refusal.to_string(), remedy);
             return;
         }
         let ends = identity.chain.iter().map(|one| one.validity().not_after);
@@ -366,10 +375,48 @@ impl Loading<'_> {
     }
 }
 
-/// A file of a keystore, which has a limit: a device or a log among the names
-/// would not end.
+/// Whether a context that asks for this enclave may do without, where it is allowed
+/// to: if there is none, and not where it cannot be looked at.
+pub fn is_missing(folder: &Path) -> bool {
+    fs::metadata(folder).is_err_and(|error| error.kind() == ErrorKind::NotFound)
+}
+
+fn look_at_folder(folder: &Path) -> Result<(), Fault> {
+    let another = "name another one with ROS_SECURITY_ENCLAVE_OVERRIDE or --enclave, or make it \
+                   with `pteros security create_enclave`";
+    let (reason, remedy) = match fs::metadata(folder) {
+        Ok(about) if about.is_dir() => return Ok(()),
+        Ok(_) => ("is no folder".into(), another),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            ("there is no such folder".into(), another)
+        }
+        Err(error) => (format!("cannot be looked at: {error}"), OWNER),
+    };
+    Err(Fault::new(shown(folder), "enclave", "", reason, remedy))
+}
+
+/// Whether there is a file or a link of this name, even if it leads nowhere or may
+/// not be looked at: whoever put it there relies on it.
+fn is_named(path: &Path) -> bool {
+    let about = fs::symlink_metadata(path);
+    !about.is_err_and(|error| error.kind() == ErrorKind::NotFound)
+}
+
+/// A file of a keystore, which has a limit. What is something else among the names, a
+/// pipe or a device, would not end.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Fault> {
     let fault = |reason: String, remedy: &str| Fault::new(shown(path), "file", "", reason, remedy);
+    let put = "copy it there, or make it with `pteros security`";
+    let failed = |error: std::io::Error| {
+        let remedy = match error.kind() {
+            ErrorKind::PermissionDenied => OWNER,
+            _ => put,
+        };
+        fault(format!("cannot be read: {error}"), remedy)
+    };
+    if !fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(fault("something else has this name".into(), put));
+    }
     let mut content = Vec::new();
     let opened = fs::File::open(path);
     opened
@@ -377,13 +424,7 @@ pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Fault> {
             file.take(FILE_BYTES.saturating_add(1))
                 .read_to_end(&mut content)
         })
-        .map_err(|error| {
-            let remedy = match error.kind() {
-                std::io::ErrorKind::PermissionDenied => "run as the user whose file it is",
-                _ => "copy it there, or make it with `pteros security`",
-            };
-            fault(format!("cannot be read: {error}"), remedy)
-        })?;
+        .map_err(failed)?;
     if content.len() as u64 > FILE_BYTES {
         let reason = format!("larger than {FILE_BYTES} bytes");
         return Err(fault(reason, "is it the right file?"));
@@ -395,6 +436,7 @@ pub(crate) fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
+const OWNER: &str = "run as the user whose file it is, or let this user read it";
 const OTHER: &str = "is another one than was read before";
 /// What ends within this many days is worth a warning.
 const SOON_DAYS: u32 = 30;

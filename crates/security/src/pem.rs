@@ -25,6 +25,11 @@ pub(crate) fn blocks(file: &str, text: &[u8]) -> Result<Vec<Block>, Fault> {
             "copy the file again, whole",
         )
     };
+    // A sequence longer than 127 bytes, as all of these are.
+    if let [0x30, 0x81..=0x84, ..] = text {
+        let remedy = "convert it to PEM: `openssl x509`, `pkey` or `crl` with `-inform DER`";
+        return Err(Fault::new(file, "file", "", "is DER, not PEM", remedy));
+    }
     let text = String::from_utf8_lossy(text);
     let mut blocks = Vec::new();
     let mut open: Option<(String, String)> = None;

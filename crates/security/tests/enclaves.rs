@@ -132,11 +132,51 @@ fn what_has_expired_is_refused_with_the_date() {
     let late = UnixTime(NOW.0 + 200 * 365 * 86_400);
     let faults = Enclave::load(&folder.0, late).unwrap_err();
     let said: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    // The authorities themselves, and not all that they have signed.
+    assert_eq!(said.len(), 2, "{said:?}");
+    for (fault, file) in said.iter().zip(["identity_ca.cert", "permissions_ca.cert"]) {
+        assert!(fault.contains("expired at") && fault.contains("create_keystore"));
+        assert!(fault.contains(file), "{fault}");
+    }
+}
+
+#[test]
+fn what_is_no_file_or_of_another_kind_says_so_and_keeps_nobody_waiting() {
+    let file = fixture("sros2/enclaves/talker/cert.pem");
+    let faults = Enclave::load(&file, NOW).unwrap_err();
+    assert!(faults[0].to_string().contains("is no folder"));
+    // Whoever opens a pipe or a socket would wait for its other end.
+    let folder = copy("sros2");
+    fs::remove_file(folder.0.join("cert.pem")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(folder.0.join("cert.pem")).unwrap();
+    assert!(fault(&folder, NOW).contains("cert.pem: file: something else"));
+    let folder = copy("sros2");
+    let text = fs::read(folder.0.join("cert.pem")).unwrap();
+    let chain = Certificate::from_pem("cert.pem", &text).unwrap();
+    fs::write(folder.0.join("cert.pem"), chain[0].der()).unwrap();
+    let said = fault(&folder, NOW);
     assert!(
-        said.iter().all(|fault| fault.contains("expired at")),
-        "{said:?}"
+        said.contains("is DER") && said.contains("openssl"),
+        "{said}"
     );
-    assert!(said.iter().any(|fault| fault.contains("governance.p7s")));
+}
+
+/// Whoever made a link to the list relies on it.
+#[test]
+fn a_revocation_list_that_is_not_there_though_it_is_named_is_a_fault() {
+    let folder = copy("sros2");
+    let list = folder.0.join("crl.pem");
+    std::os::unix::fs::symlink("../public/crl.pem", &list).unwrap();
+    assert!(fault(&folder, NOW).contains("crl.pem: file: cannot be read"));
+    // Of version 1, whose first field is the algorithm.
+    fs::remove_file(&list).unwrap();
+    let text = "-----BEGIN X509 CRL-----\nMAQwAjAA\n-----END X509 CRL-----\n";
+    fs::write(&list, text).unwrap();
+    let said = fault(&folder, NOW);
+    assert!(
+        said.contains("version 1") && said.contains("crl_extensions"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -14,7 +14,7 @@ use pteros_rtps::wire::pid;
 use pteros_security::attributes::SecurityInfo;
 use pteros_security::auth::{Handshakes, Own, Token};
 use pteros_security::date::UnixTime;
-use pteros_security::enclave::Enclave;
+use pteros_security::enclave::{Enclave, is_missing};
 use pteros_security::permissions::access::{Access, Endpoint};
 use pteros_security::settings::Settings;
 use pteros_security::shield::Shield;
@@ -34,7 +34,7 @@ impl SecurityOptions {
     pub fn of_environment(settings: &Settings, enclave: &str) -> Result<Option<Self>, OpenError> {
         let folder = settings.folder(enclave);
         let folder = folder.map_err(|fault| OpenError::Enclave(vec![fault]))?;
-        if !settings.enforce && !folder.is_dir() {
+        if !settings.enforce && is_missing(&folder) {
             tracing::warn!(
                 "not secured, as ROS_SECURITY_STRATEGY is Permissive and there is no {}; make it \
                  with `pteros security create_enclave`, or set ROS_SECURITY_STRATEGY to Enforce",
@@ -145,13 +145,23 @@ pub(super) fn may_be(access: &Access, now: UnixTime) -> Result<(), String> {
         topic: DISCOVERY_TOPIC,
         ..Endpoint::default()
     };
-    let verdicts = [
-        access.may_join(now),
-        access.may_write(&graph, now),
-        access.may_read(&graph, now),
-    ];
-    let denied = verdicts.iter().find(|verdict| !verdict.allowed);
-    denied.map_or(Ok(()), |verdict| Err(verdict.to_string()))
+    let sign = "permissions.xml and sign it anew (`pteros security sign`)";
+    let join = access.may_join(now);
+    if !join.allowed {
+        return Err(format!(
+            "{join}; add the domain to a rule of {sign}, or set ROS_DOMAIN_ID"
+        ));
+    }
+    let (write, read) = (access.may_write(&graph, now), access.may_read(&graph, now));
+    for (does, verdict) in [("publish", write), ("subscribe to", read)] {
+        if !verdict.allowed {
+            return Err(format!(
+                "it may not {does} '{DISCOVERY_TOPIC}', by which nodes are told: {verdict}; add \
+                 that topic to a rule of {sign}"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Wall-clock time as files state it.

@@ -89,6 +89,21 @@ fn an_enclave_that_cannot_be_used_is_an_error_with_file_and_remedy() {
     std::fs::remove_file(folder.join("key.pem")).unwrap();
     let refusal = world.open(Some(&folder)).unwrap_err().to_string();
     assert!(refusal.contains("key.pem"), "{refusal}");
+    // What it lacks to be here, and what to do.
+    let nodes = "<topic>ros_discovery_info</topic>";
+    let domain = "<id>0</id>";
+    for (edit, lacks) in [
+        ((nodes, ""), "publish 'ros_discovery_info'"),
+        ((domain, "<id>7</id>"), "add the domain to a rule"),
+    ] {
+        let folder = keys.enclave("/listener");
+        keys.edit("enclaves/listener/permissions.xml", &[edit]);
+        let refusal = World::default().open(Some(&folder)).unwrap_err();
+        let refusal = refusal.to_string();
+        assert!(refusal.contains(lacks), "{refusal}");
+        assert!(refusal.contains("permissions.p7s:"), "{refusal}");
+        assert!(refusal.contains("sign it anew"), "{refusal}");
+    }
 }
 
 #[test]
