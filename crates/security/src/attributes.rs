@@ -61,6 +61,35 @@ impl SecurityInfo {
             && self.plugin_attributes == other.plugin_attributes
     }
 
+    /// What of a participant's governance is not as in this one; nothing where one
+    /// of both announces nothing valid.
+    pub fn difference(self, theirs: Self) -> Option<String> {
+        if (self.attributes & theirs.attributes & VALID) == 0 {
+            return None;
+        }
+        let kind = |info: Self, bit: u32| {
+            let has = |bits: u32, bit: u32| bits & bit != 0;
+            let plugin = info.plugin_attributes;
+            let kind = match (has(info.attributes, bit), has(plugin, bit)) {
+                (false, _) => "NONE",
+                (true, false) => "SIGN",
+                (true, true) => "ENCRYPT",
+            };
+            match has(plugin, bit << 3) && kind != "NONE" {
+                true => format!("{kind}_WITH_ORIGIN_AUTHENTICATION"),
+                false => kind.to_owned(),
+            }
+        };
+        let kinds = [("rtps", 1), ("discovery", 2), ("liveliness", 4)];
+        let all = kinds.map(|(name, bit)| (name, kind(theirs, bit), kind(self, bit)));
+        let mut different = all.into_iter().filter(|(_, there, here)| there != here);
+        let (name, there, here) = different.next()?;
+        Some(format!(
+            "its governance has <{name}_protection_kind> {there}, and ours {here}; all of a domain \
+             need the same governance.p7s"
+        ))
+    }
+
     /// The value of its parameter in this byte order.
     pub fn to_bytes(self, big_endian: bool) -> [u8; 8] {
         let bytes = |number: u32| match big_endian {
@@ -69,6 +98,12 @@ impl SecurityInfo {
         };
         let ([a, b, c, d], [e, f, g, h]) = (bytes(self.attributes), bytes(self.plugin_attributes));
         [a, b, c, d, e, f, g, h]
+    }
+
+    /// Reads the value of the parameter in whichever byte order makes it valid.
+    pub fn from_either(bytes: [u8; 8]) -> Option<Self> {
+        let either = [false, true].map(|big_endian| Self::from_bytes(bytes, big_endian));
+        either.into_iter().find(|info| info.attributes & VALID != 0)
     }
 
     /// Reads the value of the parameter.
@@ -130,5 +165,12 @@ mod tests {
         let info = SecurityInfo::of_participant(&strict);
         assert_eq!(info.attributes, 0x8000_0003);
         assert_eq!(info.plugin_attributes, 0x8000_000b);
+        let usual = SecurityInfo::from_either(recorded).unwrap();
+        assert_eq!(SecurityInfo::from_either(usual.to_bytes(true)), Some(usual));
+        assert_eq!(usual.difference(usual), None);
+        assert_eq!(usual.difference(nothing), None);
+        let why = usual.difference(info).unwrap();
+        let kinds = "<rtps_protection_kind> ENCRYPT_WITH_ORIGIN_AUTHENTICATION, and ours SIGN";
+        assert!(why.contains(kinds), "{why}");
     }
 }

@@ -13,6 +13,7 @@ use pteros_rtps::participant::{LostReason, ParticipantEvent};
 use pteros_rtps::receiver::MessageReader;
 use pteros_rtps::time::{Duration, Instant};
 use pteros_rtps::wire::pid;
+use pteros_security::attributes::SecurityInfo;
 use pteros_security::auth::{Event, GenericMessage, Peer, Token};
 use pteros_security::certificate::Certificate;
 use pteros_security::crypto::KeyMaterial;
@@ -39,7 +40,8 @@ impl Core {
         let mut state = security.state.lock();
         match event {
             ParticipantEvent::Stranger(data) => {
-                if !state.begin(now, data) {
+                let ours = SecurityInfo::of_participant(security.access().domain_rule());
+                if !state.begin(now, data, ours) {
                     self.participant.lock().turn_away(data.prefix);
                 }
             }
@@ -292,7 +294,7 @@ impl State {
     }
 
     /// Begins a handshake; false if it makes no sense now.
-    fn begin(&mut self, now: Instant, peer: &ParticipantData) -> bool {
+    fn begin(&mut self, now: Instant, peer: &ParticipantData, ours: SecurityInfo) -> bool {
         let prefix = peer.prefix;
         if self.refused.get(&prefix).is_some_and(|until| now < *until) {
             return false;
@@ -311,6 +313,16 @@ impl State {
         if !speaks {
             let why = "its identity is not of the kind DDS:Auth:PKI-DH:1.0";
             self.tell(prefix, why.into());
+            return false;
+        }
+        let tokens = peer.security_tokens.iter();
+        let mut infos = tokens.filter(|(id, _)| *id == pid::PARTICIPANT_SECURITY_INFO);
+        let theirs = infos.find_map(|(_, value)| {
+            SecurityInfo::from_either(value.as_ref().first_chunk().copied()?)
+        });
+        // As Cyclone DDS and Fast DDS have it; nothing that it says would be believed.
+        if let Some(why) = theirs.and_then(|theirs| ours.difference(theirs)) {
+            self.tell(prefix, why);
             return false;
         }
         let with_nul = peer.vendor == VendorId::CYCLONE;

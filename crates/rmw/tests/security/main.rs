@@ -106,6 +106,27 @@ fn an_enclave_that_cannot_be_used_is_an_error_with_file_and_remedy() {
     }
 }
 
+/// Nothing that one says would be believed by the other; the reason is told at once.
+#[test]
+fn whose_governance_protects_otherwise_is_not_begun_with() {
+    let keys = Keys::new(&Options::default());
+    let (talker, listener) = (keys.enclave("/talker"), keys.enclave("/listener"));
+    let mut world = World::default();
+    world.open(Some(&talker)).unwrap();
+    let kind = |kind: &str| format!("<rtps_protection_kind>{kind}<");
+    keys.govern(&[(&kind("ENCRYPT"), &kind("SIGN"))]);
+    world.open(Some(&listener)).unwrap();
+    world.run(30 * SECOND);
+    for one in 0..2 {
+        assert!(world.core(one).authenticated().is_empty());
+        assert!(!world.was_said(one, "dds.sec.auth"));
+    }
+    // Who has the same is met.
+    world.open(Some(&keys.enclave("/third"))).unwrap();
+    assert!(world.run_until(10 * SECOND, |world| world.knows(1, 2)));
+    assert!(!world.knows(0, 2));
+}
+
 #[test]
 fn messages_arrive_and_neither_they_nor_names_are_readable_on_the_way() {
     let (_keys, mut world) = same_keystore();

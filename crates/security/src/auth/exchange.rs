@@ -55,7 +55,7 @@ pub enum Rejection {
     #[error("its signature is not by the key of its certificate")]
     Signature,
     /// No answer in time.
-    #[error("it did not answer within {0} s")]
+    #[error("it did not answer within {0} s; its own log may say why")]
     Silent(u64),
     /// No randomness here.
     #[error(transparent)]
