@@ -243,7 +243,12 @@ fn partitions_must_all_be_allowed_and_none_denied() {
     let none = allow("");
     assert!(may(&none, &[]) && may(&none, &[""]));
     assert!(!may(&none, &["a"]) && !may(&none, &["", "a"]) && !may(&none, &["*"]));
+    // What is missing is told.
+    let why = |access: &Access| access.may_write(&on("rt/scan", &["b"]), NOW).to_string();
+    assert!(why(&allow("")).contains("names no <partitions>, so it is about the default one"));
     let some = allow("<partitions><partition>a*</partition></partitions>");
+    assert!(why(&some).contains("('*' in line "));
+    assert!(why(&some).contains("is about other <partitions>"));
     assert!(may(&some, &["a"]) && may(&some, &["ab", "a*"]));
     assert!(!may(&some, &[]) && !may(&some, &["ab", "b"]));
     // Would meet partitions that the rule does not name.

@@ -174,7 +174,33 @@ impl Access {
                 return self.by_grant(line, rule.effect == Effect::Allow, said);
             }
         }
-        self.by_default()
+        let mut verdict = self.by_default();
+        if let Some(near) = self
+            .near_miss(action, endpoint)
+            .filter(|_| !verdict.allowed)
+        {
+            verdict.rule.push_str(&near);
+        }
+        verdict
+    }
+
+    /// Which rule would allow it but for partitions or data tags, in words.
+    fn near_miss(&self, action: Action, endpoint: &Endpoint<'_>) -> Option<String> {
+        let rules = self.grant.rules.iter();
+        let own = rules.filter(|rule| rule.domains.contains(self.domain));
+        let allowing = own.filter(|rule| rule.effect == Effect::Allow);
+        let mut all = allowing.flat_map(|rule| rule.criteria(action).1);
+        let (line, topic, partitions) = all.find_map(|criteria| {
+            let mut topics = criteria.topics.iter();
+            let topic = topics.find(|topic| topic.matches(endpoint.topic))?;
+            Some((criteria.line, topic.as_str(), &criteria.partitions))
+        })?;
+        let about = match (endpoint.partitions, partitions.is_empty()) {
+            ([], true) => "has not all of its data tags",
+            (_, true) => "names no <partitions>, so it is about the default one",
+            (_, false) => "is about other <partitions>, or data tags",
+        };
+        Some(format!(" ('{topic}' in line {line} {about})"))
     }
 
     /// The line and words of what makes the rule apply.
@@ -187,11 +213,7 @@ impl Access {
         if !rule.domains.contains(self.domain) {
             return None;
         }
-        let (word, criteria) = match action {
-            Action::Publish => ("publish", &rule.publish),
-            Action::Subscribe => ("subscribe", &rule.subscribe),
-            Action::Relay => ("relay", &rule.relay),
-        };
+        let (word, criteria) = rule.criteria(action);
         let found = criteria.iter().find_map(|criteria| {
             let mut topics = criteria.topics.iter();
             let topic = topics.find(|topic| topic.matches(endpoint.topic))?;
@@ -235,6 +257,17 @@ impl Access {
             file: self.governance_file.clone(),
             line,
             rule: format!("domain {}: {said}", self.domain),
+        }
+    }
+}
+
+impl Rule {
+    /// The action's element, and what is in it.
+    fn criteria(&self, action: Action) -> (&'static str, &[Criteria]) {
+        match action {
+            Action::Publish => ("publish", &self.publish),
+            Action::Subscribe => ("subscribe", &self.subscribe),
+            Action::Relay => ("relay", &self.relay),
         }
     }
 }
