@@ -27,15 +27,11 @@ impl<'a> Source<'a> {
         root: &str,
         read: impl FnOnce(Element<'_, '_>) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
-        let fault = |reason: String| {
-            Fault::new(
-                self.file,
-                "document",
-                "",
-                reason,
-                "write the XML of DDS Security 1.1 §9.4.1, or have `pteros security` write it",
-            )
+        let remedy = match root {
+            "policy" => "write an SROS 2 policy, or begin with `pteros security generate_policy`",
+            _ => "write the XML of DDS Security 1.1 §9.4.1, or have `pteros security` write it",
         };
+        let fault = |reason: String| Fault::new(self.file, "document", "", reason, remedy);
         if self.text.len() > DOCUMENT_BYTES {
             return Err(fault(format!("larger than {DOCUMENT_BYTES} bytes")));
         }

@@ -196,6 +196,8 @@ fn a_revoked_enclave_is_refused_by_all_until_it_has_a_new_key() {
         .create_enclave("/leg", None, &options, NOW)
         .unwrap();
     let others = Enclave::load(&arm, NOW).unwrap();
+    let nobody = keystore.revoke("/nobody", &options, NOW).unwrap_err();
+    assert!(nobody.reason.contains("none of this name"), "{nobody}");
     keystore.revoke("/arm", &options, NOW).unwrap();
     let fault = Enclave::load(&arm, NOW).unwrap_err().remove(0);
     assert!(fault.reason.contains("revoked"), "{fault}");
@@ -398,6 +400,12 @@ fn a_check_tells_what_is_broken_before_what_is_weak() {
         let times = said.iter().filter(|said| said.contains(weakness)).count();
         assert_eq!(times, 1, "{weakness}: {said:?}");
     }
+}
+
+#[test]
+fn a_check_of_nothing_says_how_a_keystore_is_made() {
+    let fault = check(Path::new("/nowhere/keystore"), NOW).unwrap_err();
+    assert!(fault.remedy.contains("create_keystore"), "{fault}");
 }
 
 #[test]

@@ -178,15 +178,7 @@ impl Keystore {
         options: &Options,
         now: UnixTime,
     ) -> Result<PathBuf, Fault> {
-        if !self.folder(name)?.join("cert.pem").exists() {
-            return Err(Fault::new(
-                shown(&self.root),
-                "enclave",
-                name,
-                "the keystore has none of this name",
-                "make it with `pteros security create_enclave`",
-            ));
-        }
+        self.known(name)?;
         self.create_enclave(name, Some(policy), options, now)
     }
 
@@ -211,12 +203,18 @@ impl Keystore {
         options: &Options,
         now: UnixTime,
     ) -> Result<Certificate, Fault> {
-        let revoked = certificate(&self.folder(name)?.join("cert.pem"))?;
+        let file = self.known(name)?.join("cert.pem");
+        let revoked = certificate(&file)?;
         let issuer = self.issuer("identity_ca")?;
         if let Err(reason) = revoked.is_signed_by(&issuer.certificate) {
             let remedy = "whoever issued it can revoke it";
-            let file = shown(&self.folder(name)?.join("cert.pem"));
-            return Err(Fault::new(file, "certificate", name, reason, remedy));
+            return Err(Fault::new(
+                shown(&file),
+                "certificate",
+                name,
+                reason,
+                remedy,
+            ));
         }
         let former = self.revocations(&issuer.certificate)?;
         let ends = issuer.certificate.validity().not_after;
@@ -237,6 +235,23 @@ impl Keystore {
             link(&path, &self.folder(&name)?.join("crl.pem"))?;
         }
         Ok(revoked)
+    }
+
+    /// The folder of an enclave that is there.
+    fn known(&self, name: &str) -> Result<PathBuf, Fault> {
+        let folder = self.folder(name)?;
+        if folder.join("cert.pem").exists() {
+            return Ok(folder);
+        }
+        let reason = "the keystore has none of this name";
+        let remedy = "make it with `pteros security create_enclave`";
+        Err(Fault::new(
+            shown(&self.root),
+            "enclave",
+            name,
+            reason,
+            remedy,
+        ))
     }
 
     /// Key and certificate of an enclave.
@@ -422,13 +437,14 @@ fn list(
         return Ok(());
     }
     let entries = std::fs::read_dir(folder).map_err(|error| {
-        Fault::new(
-            shown(folder),
-            "folder",
-            "",
-            format!("cannot be listed: {error}"),
-            "run as the user whose keystore it is",
-        )
+        let remedy = match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                "name the folder of a keystore, or make one with `pteros security create_keystore`"
+            }
+            _ => "run as the user whose keystore it is",
+        };
+        let reason = format!("cannot be listed: {error}");
+        Fault::new(shown(folder), "folder", "", reason, remedy)
     })?;
     for entry in entries.flatten() {
         // A link to a folder may lead in a circle.
