@@ -294,6 +294,16 @@ impl SessionKey {
         tag.ok()?.as_ref().try_into().ok()
     }
 
+    /// Encrypts into a buffer of the same length.
+    pub fn seal_from(&self, nonce: [u8; 12], plain: &[u8], content: &mut [u8]) -> Option<Mac> {
+        let nonce = Nonce::assume_unique_for_key(nonce);
+        let key = self.0.as_ref()?;
+        let mut mac = [0; 16];
+        key.seal_out_of_place_scatter(nonce, Aad::empty(), plain, content, &[], &mut mac)
+            .ok()?;
+        Some(mac)
+    }
+
     /// Decrypts into a buffer of the same length; nothing if it was changed.
     pub fn open(&self, nonce: [u8; 12], content: &[u8], mac: &Mac, plain: &mut [u8]) -> Option<()> {
         let nonce = Nonce::assume_unique_for_key(nonce);

@@ -17,6 +17,7 @@
 mod framing;
 mod keys;
 mod opener;
+mod page;
 mod receiver;
 mod replay;
 mod sealer;
@@ -26,7 +27,10 @@ pub use keys::{KeyMaterial, KeyMaterialError, TransformKind, key_exchange_materi
 pub use opener::{OpenError, Opened, Opener};
 pub use receiver::Receiver;
 pub use replay::ReplayWindow;
-pub use sealer::{Begun, Layer, SealError, Sealer};
+pub use sealer::{Layer, SealError, Sealer};
+
+pub(crate) use page::Page;
+pub(crate) use sealer::{Begun, Plain};
 
 /// Identifies a key among those of one sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

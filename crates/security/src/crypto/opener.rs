@@ -9,7 +9,7 @@ use super::{Frame, KeyMaterial, SessionId, TransformKind};
 pub struct Opener {
     material: KeyMaterial,
     /// The most recently used first.
-    sessions: Vec<Session>,
+    sessions: [Option<Session>; SESSIONS],
     must_prove_origin: bool,
 }
 
@@ -66,7 +66,7 @@ impl Opener {
     pub fn new(material: KeyMaterial, must_prove_origin: bool) -> Self {
         Self {
             material,
-            sessions: Vec::with_capacity(SESSIONS),
+            sessions: [const { None }; SESSIONS],
             must_prove_origin,
         }
     }
@@ -144,24 +144,24 @@ impl Opener {
     /// The keys of a session: remembered, or derived in place of those that
     /// were not used for longest.
     fn session(&mut self, id: SessionId) -> Option<&Session> {
-        let known = self.sessions.iter().position(|session| session.id == id);
-        match known {
-            Some(0) => {}
-            Some(at) => {
-                let session = self.sessions.remove(at);
-                self.sessions.insert(0, session);
-            }
-            None => {
-                self.sessions.truncate(SESSIONS.saturating_sub(1));
-                let session = Session {
-                    id,
-                    common: self.material.session_key(id),
-                    receiver: self.material.receiver_session_key(id),
-                };
-                self.sessions.insert(0, session);
-            }
+        let is_known = |session: &Option<Session>| {
+            let session = session.as_ref();
+            session.is_some_and(|session| session.id == id)
+        };
+        let known = self.sessions.iter().position(is_known);
+        let place = known.unwrap_or(SESSIONS.saturating_sub(1));
+        if let Some(upto) = self.sessions.get_mut(..=place).filter(|_| place > 0) {
+            upto.rotate_right(1);
         }
-        self.sessions.first()
+        let first = self.sessions.first_mut()?;
+        if known.is_none() {
+            *first = Some(Session {
+                id,
+                common: self.material.session_key(id),
+                receiver: self.material.receiver_session_key(id),
+            });
+        }
+        first.as_ref()
     }
 }
 

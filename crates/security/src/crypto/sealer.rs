@@ -1,15 +1,17 @@
 //! Protects what one sender sends: a counter as vector, a new session before
 //! it or the key wears out. Appends to a buffer of the caller's; once its
-//! capacity is there and the session's key is known nothing is allocated.
+//! capacity is there nothing is allocated. Threads that protect at the same time
+//! share nothing but the counter.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::framing::{
     RECEIVER_BYTES, RECEIVERS, SEC_BODY, SEC_POSTFIX, SEC_PREFIX, SRTPS_POSTFIX, SRTPS_PREFIX,
     nonce,
 };
 use super::keys::SessionKey;
-use super::{KeyMaterial, Receiver, SessionId};
+use super::page::Page;
+use super::{KeyMaterial, Mac, Receiver, SessionId};
 use crate::key::RandomnessFailed;
 
 /// What is protected.
@@ -35,23 +37,29 @@ pub enum SealError {
     /// No randomness for a new session.
     #[error(transparent)]
     Randomness(#[from] RandomnessFailed),
+    /// The session has protected all that its key is good for: a new one is due.
+    #[error("the session's key is worn out")]
+    WornOut,
     /// The cipher refused.
     #[error("the cipher refused to work")]
     Cipher,
 }
 
-/// One sender's keys at work.
+/// One sender's keys at work. Shared by threads.
 pub struct Sealer {
     material: KeyMaterial,
     session: SessionId,
-    key: Arc<SessionKey>,
-    vector: u64,
-    blocks: u64,
+    /// Kind, key and session, as they stand in every header.
+    identity: [u8; 12],
+    key: SessionKey,
+    /// The last one that was used.
+    vector: AtomicU64,
 }
 
 impl std::fmt::Debug for Sealer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Sealer({:?}, vector {})", self.material, self.vector)
+        let vector = self.vector.load(Ordering::Relaxed);
+        write!(f, "Sealer({:?}, vector {vector})", self.material)
     }
 }
 
@@ -61,15 +69,20 @@ impl Sealer {
         // Not a guess of the last run's sessions: keys may outlive a process.
         let mut session = [0; 4];
         aws_lc_rs::rand::fill(&mut session).map_err(|_| RandomnessFailed)?;
-        let session = SessionId(session);
-        let key = Arc::new(material.session_key(session));
-        Ok(Self {
+        Ok(Self::in_session(material, SessionId(session)))
+    }
+
+    fn in_session(material: KeyMaterial, session: SessionId) -> Self {
+        let mut identity = [0; 12];
+        let parts = [material.kind.octets(), material.sender_key_id.0, session.0];
+        identity.copy_from_slice(parts.as_flattened());
+        Self {
+            key: material.session_key(session),
             material,
             session,
-            key,
-            vector: 0,
-            blocks: 0,
-        })
+            identity,
+            vector: AtomicU64::new(0),
+        }
     }
 
     /// The keys.
@@ -98,49 +111,58 @@ impl Sealer {
         receivers: impl IntoIterator<Item = &'r Receiver, IntoIter: Clone>,
         out: &mut Vec<u8>,
     ) -> Result<(), SealError> {
+        self.renew();
         let start = out.len();
-        let begun = self.begin(layer, plain.len(), out)?;
-        out.extend_from_slice(plain);
-        let sealed = begun.end(receivers, out);
+        let mut page = Page::behind(std::mem::take(out));
+        let begun = self.begin(layer, plain.len(), &mut page);
+        let sealed =
+            begun.and_then(|begun| begun.end(Plain::Elsewhere(plain), receivers, &mut page));
         if sealed.is_err() {
-            out.truncate(start);
+            page.truncate(start);
         }
+        *out = page.into_bytes();
         sealed
     }
 
     /// Appends what stands before something of at most `bytes_max` bytes that is
-    /// to be protected where it lies: append it, then [`Begun::end`].
-    pub fn begin(
-        &mut self,
+    /// to be protected: [`Begun::end`] does that.
+    ///
+    /// # Errors
+    /// [`SealError::WornOut`] until [`Sealer::renew`]; nothing is appended then.
+    pub(crate) fn begin(
+        &self,
         layer: Layer,
         bytes_max: usize,
-        out: &mut Vec<u8>,
-    ) -> Result<Begun, SealError> {
-        self.renew(bytes_max)?;
-        self.vector = self.vector.saturating_add(1);
-        let vector = self.vector.to_be_bytes();
+        out: &mut Page,
+    ) -> Result<Begun<'_>, SealError> {
+        let share = u64::try_from(bytes_max / SHARE_BYTES).unwrap_or(u64::MAX);
+        let share = share.saturating_add(1);
+        let before = self.vector.fetch_add(share, Ordering::Relaxed);
+        let vector = before.saturating_add(share);
+        if vector > SESSION_SHARES {
+            return Err(SealError::WornOut);
+        }
+        let vector = vector.to_be_bytes();
         let (prefix, postfix) = match layer {
             Layer::Payload => (None, None),
             Layer::Submessage => (Some(SEC_PREFIX), Some(SEC_POSTFIX)),
             Layer::Message => (Some(SRTPS_PREFIX), Some(SRTPS_POSTFIX)),
         };
         if let Some(id) = prefix {
-            submessage(out, id, HEADER_BYTES)?;
+            out.put_array([id, 1, HEADER_BYTES, 0]);
         }
-        out.extend_from_slice(&self.material.kind.octets());
-        out.extend_from_slice(&self.material.sender_key_id.0);
-        out.extend_from_slice(&self.session.0);
-        out.extend_from_slice(&vector);
+        out.put_array(self.identity);
+        out.put_array(vector);
         let encrypts = self.material.kind.encrypts();
         if encrypts {
             if prefix.is_some() {
-                submessage(out, SEC_BODY, 0)?;
+                out.put_array([SEC_BODY, 1, 0, 0]);
             }
             // Its length, once that is known.
-            out.extend_from_slice(&[0; 4]);
+            out.put_array([0; 4]);
         }
         Ok(Begun {
-            key: Arc::clone(&self.key),
+            key: &self.key,
             session: self.session,
             nonce: nonce(self.session, vector),
             encrypts,
@@ -149,27 +171,37 @@ impl Sealer {
         })
     }
 
-    /// A new session before the cipher's limits (NIST SP 800-38D §8.3).
-    fn renew(&mut self, bytes: usize) -> Result<(), SealError> {
-        let blocks = u64::try_from(bytes / 16).unwrap_or(u64::MAX);
-        self.blocks = self.blocks.saturating_add(blocks).saturating_add(1);
-        if self.blocks < SESSION_BLOCKS && self.vector < SESSION_MESSAGES {
-            return Ok(());
+    /// As if it had protected all that a session may.
+    #[cfg(test)]
+    pub(crate) fn wear_out(&mut self) {
+        *self.vector.get_mut() = SESSION_SHARES;
+    }
+
+    /// Begins a new session if this one's key is worn out (NIST SP 800-38D §8.3).
+    pub(crate) fn renew(&mut self) {
+        if *self.vector.get_mut() < SESSION_SHARES {
+            return;
         }
         // The next number, so that no session comes twice.
         let session = u32::from_be_bytes(self.session.0).wrapping_add(1);
-        self.session = SessionId(session.to_be_bytes());
-        self.key = Arc::new(self.material.session_key(self.session));
-        self.vector = 0;
-        self.blocks = 0;
-        Ok(())
+        let session = SessionId(session.to_be_bytes());
+        *self = Self::in_session(self.material.clone(), session);
     }
 }
 
-/// Something that is being protected where it lies, at the end of a buffer.
+/// Where that is which is to be protected.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Plain<'a> {
+    /// It was appended to the page since its protection was begun.
+    Written,
+    /// It lies there, whole, and is written as it is protected.
+    Elsewhere(&'a [u8]),
+}
+
+/// Something that is being protected, at the end of a page.
 #[must_use = "nothing is protected before the end"]
-pub struct Begun {
-    key: Arc<SessionKey>,
+pub(crate) struct Begun<'s> {
+    key: &'s SessionKey,
     session: SessionId,
     nonce: [u8; 12],
     encrypts: bool,
@@ -179,14 +211,15 @@ pub struct Begun {
     at: usize,
 }
 
-impl Begun {
-    /// Protects all that was appended to `out` since, and appends what stands
-    /// after it. `receivers` are those whose codes are added; a payload has none.
-    /// After an error `out` is good for nothing behind where this was begun.
+impl Begun<'_> {
+    /// Protects it, and appends what stands behind it. `receivers` are those
+    /// whose codes are added; a payload has none. After an error `out` is good
+    /// for nothing behind where this was begun.
     pub fn end<'r>(
         self,
+        plain: Plain<'_>,
         receivers: impl IntoIterator<Item = &'r Receiver, IntoIter: Clone>,
-        out: &mut Vec<u8>,
+        out: &mut Page,
     ) -> Result<(), SealError> {
         let has_codes = self.postfix.is_some();
         let receivers = receivers.into_iter();
@@ -195,68 +228,73 @@ impl Begun {
         if count > RECEIVERS {
             return Err(SealError::TooManyReceivers(count));
         }
-        let content = out.get_mut(self.at..).unwrap_or_default();
-        let length = content.len();
-        let mac = match self.encrypts {
-            true => self.key.seal(self.nonce, content),
-            false => self.key.sign(self.nonce, content),
-        };
-        let mac = mac.ok_or(SealError::Cipher)?;
+        let mac = self.protect(plain, out).ok_or(SealError::Cipher)?;
         if self.encrypts {
-            self.fill_in_lengths(length, out)?;
+            self.fill_in_lengths(out)?;
         }
         if let Some(id) = self.postfix {
-            let codes = count.saturating_mul(RECEIVER_BYTES);
-            submessage(out, id, codes.saturating_add(20))?;
+            let length = count.saturating_mul(RECEIVER_BYTES).saturating_add(20);
+            let short = u16::try_from(length).map_err(|_| SealError::TooLong(length))?;
+            let [low, high] = short.to_le_bytes();
+            out.put_array([id, 1, low, high]);
         }
-        out.extend_from_slice(&mac);
+        out.put_array(mac);
         let count = u32::try_from(count).unwrap_or_default();
-        out.extend_from_slice(&count.to_be_bytes());
+        out.put_array(count.to_be_bytes());
         for receiver in receivers {
             let code = receiver.code(self.session, self.nonce, &mac);
             let (id, code) = code.ok_or(SealError::Cipher)?;
-            out.extend_from_slice(&id.0);
-            out.extend_from_slice(&code);
+            out.put_array(id.0);
+            out.put_array(code);
         }
         Ok(())
     }
 
-    /// Pads ciphertext within a submessage and says how long it is.
-    fn fill_in_lengths(&self, length: usize, out: &mut Vec<u8>) -> Result<(), SealError> {
-        let too_long = || SealError::TooLong(length);
-        let mut put = |before: usize, bytes: &[u8]| {
-            let from = self.at.checked_sub(before);
-            let place = from.and_then(|from| out.get_mut(from..)?.get_mut(..bytes.len()));
-            if let Some(place) = place {
-                place.copy_from_slice(bytes);
+    fn protect(&self, plain: Plain<'_>, out: &mut Page) -> Option<Mac> {
+        match (plain, self.encrypts) {
+            (Plain::Written, true) => self.key.seal(self.nonce, out.written_from(self.at)),
+            (Plain::Written, false) => self.key.sign(self.nonce, out.written_from(self.at)),
+            (Plain::Elsewhere(plain), true) => {
+                let room = out.room(plain.len());
+                self.key.seal_from(self.nonce, plain, room)
             }
-        };
+            (Plain::Elsewhere(plain), false) => {
+                out.put(plain);
+                self.key.sign(self.nonce, plain)
+            }
+        }
+    }
+
+    /// Pads ciphertext within a submessage and says how long it is.
+    fn fill_in_lengths(&self, out: &mut Page) -> Result<(), SealError> {
+        let length = out.len().saturating_sub(self.at);
+        let too_long = || SealError::TooLong(length);
         let content = u32::try_from(length).map_err(|_| too_long())?;
-        put(4, &content.to_be_bytes());
+        let place = out.written_from(self.at.saturating_sub(4));
+        if let Some(place) = place.first_chunk_mut() {
+            *place = content.to_be_bytes();
+        }
         if self.postfix.is_some() {
             let padding = length.wrapping_neg() & 3;
             let body = length.saturating_add(4).saturating_add(padding);
             let body = u16::try_from(body).map_err(|_| too_long())?;
-            put(6, &body.to_le_bytes());
-            out.extend_from_slice([0; 3].get(..padding).unwrap_or_default());
+            let place = out.written_from(self.at.saturating_sub(6));
+            if let Some(place) = place.first_chunk_mut() {
+                *place = body.to_le_bytes();
+            }
+            out.put([0; 3].get(..padding).unwrap_or_default());
         }
         Ok(())
     }
 }
 
-/// A submessage's header: little-endian flags, as all others of ours.
-fn submessage(out: &mut Vec<u8>, id: u8, length: usize) -> Result<(), SealError> {
-    let length = u16::try_from(length).map_err(|_| SealError::TooLong(length))?;
-    let [low, high] = length.to_le_bytes();
-    out.extend_from_slice(&[id, 1, low, high]);
-    Ok(())
-}
-
-const HEADER_BYTES: usize = 20;
-/// Of one session: 2^32 messages are allowed with vectors by lot; ours count.
-const SESSION_MESSAGES: u64 = 1 << 32;
-/// 2^36 blocks of 16 bytes.
-const SESSION_BLOCKS: u64 = 1 << 36;
+/// Of a CryptoHeader.
+const HEADER_BYTES: u8 = 20;
+/// What one vector is for at most; who protects more takes several.
+const SHARE_BYTES: usize = 1 << 16;
+/// Of one session: 2^36 blocks of 16 bytes, so 2^24 times as many bytes as one
+/// vector is for. Of messages it could be 2^32.
+const SESSION_SHARES: u64 = 1 << 24;
 
 #[cfg(test)]
 mod tests {
@@ -281,12 +319,43 @@ mod tests {
             (u32::from_be_bytes(frame.session.0), frame.vector)
         };
         let (first, _) = seal(&mut sealer);
-        sealer.vector = SESSION_MESSAGES;
-        let one = 1_u64.to_be_bytes();
+        let (one, two) = (1_u64.to_be_bytes(), 2_u64.to_be_bytes());
+        assert_eq!(seal(&mut sealer), (first, two));
+        *sealer.vector.get_mut() = SESSION_SHARES - 1;
+        let last = SESSION_SHARES.to_be_bytes();
+        assert_eq!(seal(&mut sealer), (first, last));
         assert_eq!(seal(&mut sealer), (first.wrapping_add(1), one));
-        sealer.blocks = SESSION_BLOCKS;
-        assert_eq!(seal(&mut sealer), (first.wrapping_add(2), one));
-        let two = 2_u64.to_be_bytes();
-        assert_eq!(seal(&mut sealer), (first.wrapping_add(2), two));
+        assert_eq!(seal(&mut sealer), (first.wrapping_add(1), two));
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "threads are what it is about")]
+    #[test]
+    fn threads_that_seal_at_once_never_use_a_vector_twice() {
+        let material = KeyMaterial::generate(TransformKind::Aes256Gcm, false).unwrap();
+        let sealer = Sealer::new(material).unwrap();
+        let seal = || {
+            let mut page = Page::default();
+            let begun = sealer.begin(Layer::Payload, 1, &mut page).unwrap();
+            begun.end(Plain::Elsewhere(b"1"), [], &mut page).unwrap();
+            Frame::of_payload(page.written()).unwrap().vector
+        };
+        let vectors = std::thread::scope(|scope| {
+            let threads = [0; 4].map(|_| scope.spawn(|| [0; 250].map(|_| seal())));
+            threads.map(|thread| thread.join().unwrap())
+        });
+        let distinct: std::collections::BTreeSet<_> = vectors.as_flattened().iter().collect();
+        assert_eq!(distinct.len(), 1000);
+    }
+
+    #[test]
+    fn who_protects_much_at_once_wears_its_key_out_sooner() {
+        let material = KeyMaterial::generate(TransformKind::Aes128Gcm, false).unwrap();
+        let sealer = Sealer::new(material).unwrap();
+        let mut page = Page::default();
+        let mut begin = |bytes| sealer.begin(Layer::Payload, bytes, &mut page).map(drop);
+        let half = SHARE_BYTES * usize::try_from(SESSION_SHARES / 2).unwrap();
+        assert_eq!(begin(half), Ok(()));
+        assert_eq!(begin(half), Err(SealError::WornOut));
+        assert_eq!(page.len(), 24);
     }
 }

@@ -3,6 +3,8 @@
 
 use std::ops::Deref;
 
+use crate::crypto::Page;
+
 #[derive(Debug)]
 pub(super) struct Gather<'a, P> {
     /// What is left of the part that is being read; empty only at the end.
@@ -67,8 +69,8 @@ impl<'a, P: Deref<Target = [u8]>> Gather<'a, P> {
     }
 
     /// Appends the next bytes to `out`.
-    pub fn copy(&mut self, count: usize, out: &mut Vec<u8>) {
-        self.advance(count, |bytes| out.extend_from_slice(bytes));
+    pub fn copy(&mut self, count: usize, out: &mut Page) {
+        self.advance(count, |bytes| out.put(bytes));
     }
 
     fn advance(&mut self, mut count: usize, mut see: impl FnMut(&[u8])) {

@@ -2,7 +2,6 @@
 
 use std::collections::btree_map::Entry;
 
-use parking_lot::Mutex;
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 
 use super::Shield;
@@ -70,15 +69,11 @@ impl Shield {
         }
         let opener = Opener::new(key.clone(), proves_origin);
         let counts = Peer::counts(peer.vendor);
-        match &peer.participant {
+        let participant = &mut peer.keys.get_mut().participant;
+        match participant {
             // The window goes on: the same keys again are no second chance.
-            Some(known) if known.lock().has(key) => {
-                known.lock().set(EntityId::PARTICIPANT, opener);
-            }
-            _ => {
-                let incoming = Incoming::new(EntityId::PARTICIPANT, opener, counts);
-                peer.participant = Some(Mutex::new(incoming));
-            }
+            Some(known) if known.has(key) => known.set(EntityId::PARTICIPANT, opener),
+            _ => *participant = Some(Incoming::new(EntityId::PARTICIPANT, opener, counts)),
         }
         Ok(())
     }
@@ -105,7 +100,7 @@ impl Shield {
         };
         let mut keys = Vec::new();
         if let Some(sealer) = &endpoint.submessage {
-            let common = sealer.lock().material().clone();
+            let common = sealer.material().clone();
             keys.push(
                 match endpoint.protection.submessage.authenticates_origin() {
                     false => common,
@@ -120,7 +115,7 @@ impl Shield {
             );
         }
         if let Some(sealer) = &endpoint.payload {
-            keys.push(sealer.lock().material().clone());
+            keys.push(sealer.material().clone());
         }
         keys.extend(endpoint.idle.iter().filter(|_| waits_for_any).cloned());
         Ok(keys)
@@ -146,8 +141,9 @@ impl Shield {
         let peer = state.authenticated(remote.prefix)?;
         let proves_origin = protection.submessage.authenticates_origin();
         let counts = Peer::counts(peer.vendor);
+        let known = &mut peer.keys.get_mut().endpoints;
         let is_taken = |key: &KeyMaterial| {
-            let known = peer.keys.get(&key.sender_key_id);
+            let known = known.get(&key.sender_key_id);
             known.is_some_and(|(of, _)| *of != remote.entity)
         };
         if keys.iter().any(is_taken) {
@@ -160,15 +156,14 @@ impl Shield {
             // Payloads have no codes for single receivers; theirs is the last.
             let of_submessage = at == 0 && protection.submessage.is_on();
             let opener = || Opener::new(key.clone(), of_submessage && proves_origin);
-            let entry = peer.keys.entry(key.sender_key_id);
+            let entry = known.entry(key.sender_key_id);
             let (_, incoming) = entry.or_insert_with(|| {
                 let incoming = Incoming::new(own, opener(), counts);
-                (remote.entity, Mutex::new(incoming))
+                (remote.entity, incoming)
             });
-            let known = incoming.get_mut();
-            match known.has(key) {
-                true => known.set(own, opener()),
-                false => *known = Incoming::new(own, opener(), counts),
+            match incoming.has(key) {
+                true => incoming.set(own, opener()),
+                false => *incoming = Incoming::new(own, opener(), counts),
             }
         }
         state.pair(own, remote);

@@ -31,7 +31,7 @@ use parking_lot::{Mutex, RwLock};
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 
 use self::own::OwnEndpoint;
-use self::peers::{Exchange, Incoming, Peer, Remote};
+use self::peers::{Incoming, Keys, Peer, Remote};
 use self::protection::{EndpointProtection, secured_endpoints, transformation};
 use self::refusals::Refusals;
 use crate::attributes::SecurityInfo;
@@ -57,14 +57,15 @@ pub struct Shield {
     discovery_is_open: bool,
     /// Who has messages as they are in memory cannot prove whose they are.
     permits_memory: bool,
-    participant: Mutex<Sealer>,
     state: RwLock<State>,
     refusals: Refusals,
 }
 
 /// What changes when endpoints and peers come and go.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
+    /// Of whole messages.
+    participant: Sealer,
     own: BTreeMap<EntityId, OwnEndpoint>,
     peers: BTreeMap<GuidPrefix, Peer>,
 }
@@ -77,8 +78,11 @@ impl Shield {
     /// Without randomness there are no keys.
     pub fn new(own: GuidPrefix, rule: &DomainRule) -> Result<Self, RandomnessFailed> {
         let kind = transformation(rule.rtps.encrypts());
-        let participant = Sealer::new(KeyMaterial::generate(kind, false)?)?;
-        let mut state = State::default();
+        let mut state = State {
+            participant: Sealer::new(KeyMaterial::generate(kind, false)?)?,
+            own: BTreeMap::new(),
+            peers: BTreeMap::new(),
+        };
         for (entity, protection) in secured_endpoints(rule) {
             let protection = EndpointProtection::of_builtin(protection);
             state
@@ -90,7 +94,6 @@ impl Shield {
             message: rule.rtps,
             discovery_is_open: !rule.discovery.is_on(),
             permits_memory: !proves_origin(rule),
-            participant: Mutex::new(participant),
             state: RwLock::new(state),
             refusals: Refusals::default(),
         })
@@ -111,14 +114,14 @@ impl Shield {
         kx: KeyMaterial,
     ) -> Result<(), RandomnessFailed> {
         let opener = Opener::new(kx.clone(), false);
-        let exchange = Exchange {
-            sealer: Mutex::new(Sealer::new(kx)?),
+        let keys = Keys {
             // Without a window: Cyclone DDS's writer and reader of keys have a
             // session each, at the same time. What comes again has a number that
             // has been, and says nothing new.
-            incoming: Mutex::new(Incoming::new(EntityId::PARTICIPANT, opener, false)),
+            exchange: Some(Incoming::new(EntityId::PARTICIPANT, opener, false)),
+            ..Keys::default()
         };
-        self.insert(remote, vendor, Some(exchange))
+        self.insert(remote, vendor, Some(Sealer::new(kx)?), keys)
     }
 
     /// This participant has no identity and the governance lets it in without:
@@ -127,33 +130,32 @@ impl Shield {
     /// # Errors
     /// Without randomness there are no keys.
     pub fn allow_plain(&self, remote: GuidPrefix) -> Result<(), RandomnessFailed> {
-        self.insert(remote, VendorId::default(), None)
+        self.insert(remote, VendorId::default(), None, Keys::default())
     }
 
     fn insert(
         &self,
         remote: GuidPrefix,
         vendor: VendorId,
-        kx: Option<Exchange>,
+        kx: Option<Sealer>,
+        keys: Keys,
     ) -> Result<(), RandomnessFailed> {
         self.forget(remote);
-        let own_keys = {
-            let participant = self.participant.lock();
-            match self.message.authenticates_origin() {
-                true => participant.material().for_another_receiver()?,
-                false => participant.material().clone(),
-            }
+        let mut state = self.state.write();
+        let participant = state.participant.material();
+        let own_keys = match self.message.authenticates_origin() {
+            true => participant.for_another_receiver()?,
+            false => participant.clone(),
         };
         let peer = Peer {
             kx,
             vendor,
             shares_memory: false,
             own_keys: Receiver::new(own_keys),
-            participant: None,
             endpoints: BTreeMap::new(),
-            keys: BTreeMap::new(),
+            keys: Mutex::new(keys),
         };
-        self.state.write().peers.insert(remote, peer);
+        state.peers.insert(remote, peer);
         Ok(())
     }
 
@@ -192,8 +194,7 @@ impl Shield {
         let state = self.state.read();
         let peer = state.peers.get(&remote)?;
         let exchange = peer.kx.as_ref().filter(|_| peer.shares_memory)?;
-        let sealer = exchange.sealer.lock();
-        Some(sealer.material().code(MEMORY_LABEL, statement))
+        Some(exchange.material().code(MEMORY_LABEL, statement))
     }
 
     /// A participant is gone, or may no longer be talked to: nothing but what
@@ -257,7 +258,8 @@ impl Shield {
         }
         if let Some(peer) = state.peers.get_mut(&remote.prefix) {
             peer.endpoints.remove(&remote.entity);
-            peer.keys.retain(|_, (of, _)| *of != remote.entity);
+            let keys = &mut peer.keys.get_mut().endpoints;
+            keys.retain(|_, (of, _)| *of != remote.entity);
         }
     }
 
@@ -268,7 +270,7 @@ impl Shield {
         else {
             return false;
         };
-        let has_message_keys = !self.message.is_on() || peer.participant.is_some();
+        let has_message_keys = !self.message.is_on() || peer.keys.lock().participant.is_some();
         has_message_keys && peer.has_keys(remote.entity, own, local.protection)
     }
 
@@ -305,6 +307,15 @@ fn proves_origin(rule: &DomainRule) -> bool {
 const MEMORY_LABEL: &[u8] = b"pteros shared memory";
 
 impl State {
+    /// Begins new sessions of all keys that are worn out.
+    fn renew(&mut self) {
+        let own = self.own.values_mut();
+        let own = own.flat_map(|own| own.submessage.iter_mut().chain(&mut own.payload));
+        let exchanges = self.peers.values_mut().filter_map(|peer| peer.kx.as_mut());
+        let all = own.chain(exchanges).chain([&mut self.participant]);
+        all.for_each(Sealer::renew);
+    }
+
     fn pair(&mut self, own: EntityId, remote: Guid) -> bool {
         let (Some(local), Some(peer)) = (self.own.get(&own), self.peers.get_mut(&remote.prefix))
         else {
@@ -325,5 +336,67 @@ impl State {
             endpoint.locals.push(own);
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::Source;
+    use crate::governance::Governance;
+
+    #[test]
+    fn keys_that_are_worn_out_are_renewed_and_nobody_notices() {
+        let text = "<dds><domain_access_rules><domain_rule><domains><id>0</id></domains>\
+            <allow_unauthenticated_participants>false</allow_unauthenticated_participants>\
+            <enable_join_access_control>true</enable_join_access_control>\
+            <discovery_protection_kind>ENCRYPT</discovery_protection_kind>\
+            <liveliness_protection_kind>ENCRYPT</liveliness_protection_kind>\
+            <rtps_protection_kind>SIGN</rtps_protection_kind><topic_access_rules/>\
+            </domain_rule></domain_access_rules></dds>";
+        let source = Source {
+            file: "governance.xml",
+            text,
+            first_line: 1,
+        };
+        let governance = Governance::read(source).unwrap();
+        let rule = governance.rule(0).unwrap();
+        let (ours, theirs) = (GuidPrefix([1; 12]), GuidPrefix([2; 12]));
+        let (alice, bob) = (
+            Shield::new(ours, rule).unwrap(),
+            Shield::new(theirs, rule).unwrap(),
+        );
+        let kx = KeyMaterial::generate(transformation(true), false).unwrap();
+        let vendor = VendorId::PTEROS;
+        alice.authenticated(theirs, vendor, kx.clone()).unwrap();
+        bob.authenticated(ours, vendor, kx).unwrap();
+        let keys = alice.participant_keys(theirs);
+        bob.set_participant_keys(ours, &keys).unwrap();
+        let [publications, subscriptions] =
+            [0xc2, 0xc7].map(|kind| EntityId::new([0xff, 0, 3], kind));
+        let keys = alice.endpoint_keys(publications, theirs.with(subscriptions));
+        bob.set_endpoint_keys(subscriptions, ours.with(publications), &keys.unwrap())
+            .unwrap();
+
+        let mut heartbeat = b"RTPS\x02\x03\x01\x50".to_vec();
+        heartbeat.extend(ours.0);
+        heartbeat.extend([0x07, 1, 28, 0]);
+        heartbeat.extend(subscriptions.to_bytes());
+        heartbeat.extend(publications.to_bytes());
+        heartbeat.extend([0; 20]);
+        let (mut workspace, mut clean) = (Workspace::default(), [0; 512]);
+        let mut sealed = Sealed::default();
+        for wears_out in [false, true, false, true, true] {
+            if wears_out {
+                let mut state = alice.state.write();
+                state.participant.wear_out();
+                let own = state.own.get_mut(&publications).unwrap();
+                own.submessage.as_mut().unwrap().wear_out();
+            }
+            alice.seal(&[&heartbeat[..]], &mut sealed).unwrap();
+            let datagram = sealed.datagrams().next().unwrap();
+            let length = bob.open(datagram, &mut workspace, &mut clean);
+            assert_eq!(clean.get(..length.unwrap()), Some(&heartbeat[..]));
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! What comes in.
 
+use parking_lot::MutexGuard;
 use pteros_rtps::id::{EntityId, GuidPrefix, VendorId};
 
-use super::peers::{Peer, Remote};
+use super::peers::{Keys, Peer, Remote};
 use super::protection::Role;
 use super::refusals::Refusal;
 use super::submessage::{
@@ -69,6 +70,7 @@ struct Opening<'s> {
     state: &'s State,
     from: GuidPrefix,
     peer: Option<&'s Peer>,
+    keys: Option<MutexGuard<'s, Keys>>,
     /// It came as a protected message.
     is_whole: bool,
 }
@@ -93,11 +95,13 @@ impl Shield {
             return None;
         }
         let state = self.state.read();
+        let peer = state.peers.get(&from);
         let opening = Opening {
             shield: self,
             state: &state,
             from,
-            peer: state.peers.get(&from),
+            peer,
+            keys: peer.map(|peer| peer.keys.lock()),
             is_whole: false,
         };
         let mut out = Out {
@@ -115,7 +119,7 @@ impl Shield {
     }
 }
 
-impl Opening<'_> {
+impl<'s> Opening<'s> {
     fn open(
         mut self,
         content: &[u8],
@@ -125,10 +129,10 @@ impl Opening<'_> {
         if content.first() != Some(&SRTPS_PREFIX) {
             return self.submessages(content, &mut workspace.submessage, out);
         }
-        let peer = self.peer.ok_or(Refusal::Stranger)?;
+        let keys = self.keys.as_mut().ok_or(Refusal::Stranger)?;
         let frame = Frame::of_message(content).map_err(|_| Refusal::Malformed)?;
-        let incoming = peer.participant.as_ref().ok_or(Refusal::Key)?;
-        let opened = incoming.lock().open(&frame, &mut workspace.message, true)?;
+        let incoming = keys.participant.as_mut().ok_or(Refusal::Key)?;
+        let opened = incoming.open(&frame, &mut workspace.message, true)?;
         self.is_whole = true;
         let content = match opened {
             None => frame.content,
@@ -139,7 +143,7 @@ impl Opening<'_> {
 
     /// One after the other; those that are refused are left out.
     fn submessages(
-        &self,
+        &mut self,
         mut rest: &[u8],
         scratch: &mut [u8],
         out: &mut Out<'_>,
@@ -209,7 +213,7 @@ impl Opening<'_> {
     }
 
     /// A submessage that is not protected by itself.
-    fn plain(&self, submessage: &Submessage<'_>, out: &mut Out<'_>) -> Result<(), Refusal> {
+    fn plain(&mut self, submessage: &Submessage<'_>, out: &mut Out<'_>) -> Result<(), Refusal> {
         let ends = submessage.ends().ok_or(Refusal::Malformed)?;
         match role_of(ends)? {
             Role::Bootstrap => out.put(submessage.whole),
@@ -252,22 +256,23 @@ impl Opening<'_> {
         is_cyclone && self.shield.discovery_is_open
     }
 
-    fn remote(&self, sender: EntityId) -> Result<&Remote, Refusal> {
+    fn remote(&self, sender: EntityId) -> Result<&'s Remote, Refusal> {
         let peer = self.peer.ok_or(Refusal::Stranger)?;
         peer.remote(sender).ok_or(Refusal::Unmatched)
     }
 
     /// A submessage that is protected by itself.
     fn sealed(
-        &self,
+        &mut self,
         frame: &Frame<'_>,
         scratch: &mut [u8],
         out: &mut Out<'_>,
     ) -> Result<(), Refusal> {
-        let peer = self.peer.ok_or(Refusal::Stranger)?;
+        let is_too_open = self.must_be_whole() && !self.is_whole;
+        let keys = self.keys.as_mut().ok_or(Refusal::Stranger)?;
         if frame.key == KEY_FOR_KEYS {
-            let exchange = peer.kx.as_ref().ok_or(Refusal::Stranger)?;
-            let opened = exchange.incoming.lock().open(frame, scratch, true)?;
+            let exchange = keys.exchange.as_mut().ok_or(Refusal::Stranger)?;
+            let opened = exchange.open(frame, scratch, true)?;
             let inner = opened_bytes(frame, scratch, opened)?;
             let inner = only_submessage(inner)?;
             if inner.id == INFO_TIMESTAMP {
@@ -279,11 +284,13 @@ impl Opening<'_> {
                 _ => Err(Refusal::Key),
             };
         }
-        if self.must_be_whole() && !self.is_whole {
+        if is_too_open {
             return Err(Refusal::Unprotected);
         }
-        let (of, incoming) = peer.keys.get(&frame.key).ok_or(Refusal::Key)?;
-        let remote = self.remote(*of)?;
+        let (of, incoming) = keys.endpoints.get_mut(&frame.key).ok_or(Refusal::Key)?;
+        let of = *of;
+        let peer = self.peer.ok_or(Refusal::Stranger)?;
+        let remote = peer.remote(of).ok_or(Refusal::Unmatched)?;
         if remote.protection.submessage.encrypts() && !frame.kind.encrypts() {
             return Err(Refusal::Unprotected);
         }
@@ -291,14 +298,14 @@ impl Opening<'_> {
         let is_once = !self.is_whole;
         let has_payload = remote.protection.payload != PayloadProtection::None;
         if has_payload || !frame.kind.encrypts() {
-            let opened = incoming.lock().open(frame, scratch, is_once)?;
+            let opened = incoming.open(frame, scratch, is_once)?;
             let inner = only_submessage(opened_bytes(frame, scratch, opened)?)?;
-            check_sender(&inner, *of)?;
-            return self.with_payload(&inner, *of, remote, out);
+            check_sender(&inner, of)?;
+            return self.with_payload(&inner, of, remote, out);
         }
-        let opened = incoming.lock().open(frame, out.tail(), is_once)?;
+        let opened = incoming.open(frame, out.tail(), is_once)?;
         let inner = only_submessage(opened_bytes(frame, out.tail(), opened)?)?;
-        check_sender(&inner, *of)?;
+        check_sender(&inner, of)?;
         let length = inner.whole.len();
         out.note(length);
         Ok(())
@@ -306,7 +313,7 @@ impl Opening<'_> {
 
     /// Writes a submessage whose payload may be protected.
     fn with_payload(
-        &self,
+        &mut self,
         submessage: &Submessage<'_>,
         sender: EntityId,
         remote: &Remote,
@@ -323,8 +330,8 @@ impl Opening<'_> {
             .split_at_checked(at)
             .ok_or(Refusal::Malformed)?;
         let frame = Frame::of_payload(payload).map_err(|_| Refusal::Malformed)?;
-        let peer = self.peer.ok_or(Refusal::Stranger)?;
-        let (of, incoming) = peer.keys.get(&frame.key).ok_or(Refusal::Key)?;
+        let keys = self.keys.as_mut().ok_or(Refusal::Stranger)?;
+        let (of, incoming) = keys.endpoints.get_mut(&frame.key).ok_or(Refusal::Key)?;
         if *of != sender {
             return Err(Refusal::Key);
         }
@@ -332,7 +339,7 @@ impl Opening<'_> {
             return Err(Refusal::Unprotected);
         }
         let tail = out.tail().get_mut(head.len()..).unwrap_or_default();
-        let length = match incoming.lock().open(&frame, tail, false)? {
+        let length = match incoming.open(&frame, tail, false)? {
             Some(length) => length,
             None => {
                 let place = tail.get_mut(..frame.content.len());

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use parking_lot::Mutex;
 use pteros_rtps::id::{EntityId, Guid};
 
 use super::protection::{EndpointProtection, transformation};
@@ -13,8 +12,8 @@ use crate::key::RandomnessFailed;
 #[derive(Debug)]
 pub(super) struct OwnEndpoint {
     pub protection: EndpointProtection,
-    pub submessage: Option<Mutex<Sealer>>,
-    pub payload: Option<Mutex<Sealer>>,
+    pub submessage: Option<Sealer>,
+    pub payload: Option<Sealer>,
     /// A key that nothing is protected with: Fast DDS's writers of protected
     /// payloads wait for one of every reader.
     pub idle: Option<KeyMaterial>,
@@ -30,7 +29,7 @@ impl OwnEndpoint {
                 return Ok(None);
             }
             let material = KeyMaterial::generate(transformation(encrypts), false)?;
-            Ok(Some(Mutex::new(Sealer::new(material)?)))
+            Ok(Some(Sealer::new(material)?))
         };
         let sends = protection.of_sender(entity);
         let (submessage, payload) = (sends.submessage, sends.payload);

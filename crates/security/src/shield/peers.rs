@@ -15,26 +15,28 @@ use crate::governance::PayloadProtection;
 #[derive(Debug)]
 pub(super) struct Peer {
     /// Nothing of one that is let in without authentication.
-    pub kx: Option<Exchange>,
+    pub kx: Option<Sealer>,
     /// How it draws vectors.
     pub vendor: VendorId,
     /// It has our own identity, so it may read what lies in our memory.
     pub shares_memory: bool,
     /// Our participant's keys as it knows them.
     pub own_keys: Receiver,
-    /// Its participant's keys.
-    pub participant: Option<Mutex<Incoming>>,
     /// Those of its endpoints that match some of ours.
     pub endpoints: BTreeMap<EntityId, Remote>,
-    /// Its endpoints' keys, and whose they are.
-    pub keys: BTreeMap<KeyId, (EntityId, Mutex<Incoming>)>,
+    /// Taken once for each datagram of it: one thread at a time receives.
+    pub keys: Mutex<Keys>,
 }
 
-/// The two ways of keys' own exchange.
-#[derive(Debug)]
-pub(super) struct Exchange {
-    pub sealer: Mutex<Sealer>,
-    pub incoming: Mutex<Incoming>,
+/// What another participant protects with.
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    /// Keys' own exchange.
+    pub exchange: Option<Incoming>,
+    /// Whole messages.
+    pub participant: Option<Incoming>,
+    /// Its endpoints' keys, and whose they are.
+    pub endpoints: BTreeMap<KeyId, (EntityId, Incoming)>,
 }
 
 /// An endpoint of a peer.
@@ -135,9 +137,9 @@ impl Peer {
         protection: EndpointProtection,
     ) -> bool {
         let protection = protection.of_sender(sender);
+        let keys = self.keys.lock();
         let has = |encrypts: bool| {
-            self.keys.values().any(|(of, incoming)| {
-                let incoming = incoming.lock();
+            keys.endpoints.values().any(|(of, incoming)| {
                 *of == sender && incoming.serves(local) && (incoming.encrypts() || !encrypts)
             })
         };
@@ -155,8 +157,8 @@ impl Peer {
                 self.endpoints.remove(&remote);
             }
         }
-        self.keys
-            .retain(|_, (of, incoming)| *of != remote || incoming.get_mut().remove(local));
+        let keys = &mut self.keys.get_mut().endpoints;
+        keys.retain(|_, (of, incoming)| *of != remote || incoming.remove(local));
     }
 
     /// Whether one of its endpoints may write to or read from this one of ours.

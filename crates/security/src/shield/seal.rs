@@ -2,7 +2,6 @@
 
 use std::ops::Deref;
 
-use parking_lot::Mutex;
 use pteros_rtps::id::{EntityId, GuidPrefix};
 
 use super::datagram::Gather;
@@ -12,8 +11,8 @@ use super::submessage::{
     DATA, DATA_FRAG, Ends, HEADER_BYTES, Head, INFO_DESTINATION, INFO_SOURCE, INFO_SOURCE_BYTES,
     INFO_TIMESTAMP, RTPS_HEADER_BYTES, ends, is_of_endpoint, payload_at,
 };
-use super::{Exchange, Shield, State};
-use crate::crypto::{Begun, Layer, Receiver, SealError, Sealer};
+use super::{Shield, State};
+use crate::crypto::{Begun, Layer, Page, Plain, Receiver, SealError, Sealer};
 
 /// Why a datagram is not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -49,7 +48,7 @@ impl Unsealed {
 /// keeps its memory.
 #[derive(Debug, Clone, Default)]
 pub struct Sealed {
-    bytes: Vec<u8>,
+    bytes: Page,
     ends: Vec<usize>,
 }
 
@@ -58,11 +57,11 @@ impl Sealed {
     pub fn datagrams(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         let places = starts.zip(&self.ends);
-        places.filter_map(|(start, end)| self.bytes.get(start..*end))
+        places.filter_map(|(start, end)| self.bytes.written().get(start..*end))
     }
 
     fn clear(&mut self) {
-        self.bytes.clear();
+        self.bytes.truncate(0);
         self.ends.clear();
     }
 }
@@ -146,7 +145,13 @@ impl Shield {
         out: &mut Sealed,
     ) -> Result<(), Unsealed> {
         out.clear();
-        let sealed = self.seal_shares(&Gather::new(parts), out);
+        let gather = Gather::new(parts);
+        let mut sealed = self.seal_shares(&gather, out);
+        if sealed == Err(Unsealed::Seal(SealError::WornOut)) {
+            out.clear();
+            self.state.write().renew();
+            sealed = self.seal_shares(&gather, out);
+        }
         if sealed.is_err() {
             out.clear();
         }
@@ -219,17 +224,17 @@ struct Writing<'w> {
     /// What holds for the submessages that follow.
     destination: GuidPrefix,
     timestamp: Option<([u8; 12], usize)>,
-    datagram: Option<Datagram>,
+    datagram: Option<Datagram<'w>>,
     /// Why something was left out for good.
     unsealed: &'w mut Option<Unsealed>,
     out: &'w mut Sealed,
 }
 
 /// The one that is being written.
-struct Datagram {
+struct Datagram<'w> {
     start: usize,
     /// It is protected as a whole.
-    whole: Option<Begun>,
+    whole: Option<Begun<'w>>,
     /// The one participant that all of it is for.
     only_for: Option<GuidPrefix>,
 }
@@ -360,26 +365,26 @@ impl Writing<'_> {
         }
         let out = &mut self.out.bytes;
         let start = out.len();
-        out.extend_from_slice(&self.header);
+        out.put_array(self.header);
         let whole = match self.share == Some(Share::Rest) && self.shield.message.is_on() {
             false => None,
             true => {
-                let begun = begin(&self.shield.participant, Layer::Message, out)?;
+                let begun = begin(&self.state.participant, Layer::Message, out)?;
                 // The header is outside, so it is told inside once more.
                 let [_, _, _, _, source @ ..] = self.header;
                 let [low, high] = Head::length_bytes(1, INFO_SOURCE_LENGTH);
-                out.extend_from_slice(&[INFO_SOURCE, 1, low, high, 0, 0, 0, 0]);
-                out.extend_from_slice(&source);
+                out.put_array([INFO_SOURCE, 1, low, high, 0, 0, 0, 0]);
+                out.put_array(source);
                 Some(begun)
             }
         };
         if self.destination != GuidPrefix::UNKNOWN {
             let [low, high] = Head::length_bytes(1, 12);
-            out.extend_from_slice(&[INFO_DESTINATION, 1, low, high]);
-            out.extend_from_slice(&self.destination.0);
+            out.put_array([INFO_DESTINATION, 1, low, high]);
+            out.put_array(self.destination.0);
         }
         if let Some((stamp, length)) = &self.timestamp {
-            out.extend_from_slice(stamp.get(..*length).unwrap_or_default());
+            out.put(stamp.get(..*length).unwrap_or_default());
         }
         self.datagram = Some(Datagram {
             start,
@@ -396,7 +401,7 @@ impl Writing<'_> {
         if let Some(whole) = datagram.whole {
             let to = datagram.only_for.unwrap_or(GuidPrefix::UNKNOWN);
             let receivers = self.shield.message_receivers(self.state, to);
-            whole.end(receivers, &mut self.out.bytes)?;
+            whole.end(Plain::Written, receivers, &mut self.out.bytes)?;
         }
         self.out.ends.push(self.out.bytes.len());
         Ok(())
@@ -404,7 +409,7 @@ impl Writing<'_> {
 }
 
 impl State {
-    fn exchange_with(&self, to: GuidPrefix) -> Result<&Exchange, Unsealed> {
+    fn exchange_with(&self, to: GuidPrefix) -> Result<&Sealer, Unsealed> {
         if to == GuidPrefix::UNKNOWN {
             return Err(Unsealed::NoDestination);
         }
@@ -417,12 +422,12 @@ impl State {
         next: &Next,
         destination: GuidPrefix,
         gather: &mut Gather<'_, P>,
-        out: &mut Vec<u8>,
+        out: &mut Page,
     ) -> Result<(), Unsealed> {
         let exchange = self.exchange_with(destination)?;
-        let begun = begin(&exchange.sealer, Layer::Submessage, out)?;
-        gather.copy(next.bytes, out);
-        Ok(begun.end([], out)?)
+        let begun = begin(exchange, Layer::Submessage, out)?;
+        let plain = plain(next.bytes, gather, out);
+        Ok(begun.end(plain, [], out)?)
     }
 }
 
@@ -432,20 +437,27 @@ fn seal_endpoint<P: Deref<Target = [u8]>>(
     ends: Ends,
     destination: GuidPrefix,
     gather: &mut Gather<'_, P>,
-    out: &mut Vec<u8>,
+    out: &mut Page,
 ) -> Result<(), Unsealed> {
     let sealer = endpoint.submessage.as_ref();
     let begun = sealer.map(|sealer| begin(sealer, Layer::Submessage, out));
     let begun = begun.transpose()?;
-    match &endpoint.payload {
-        Some(payload) if next.has_payload() => seal_payload(payload, next, gather, out)?,
-        _ => gather.copy(next.bytes, out),
-    }
+    let plain = match (&endpoint.payload, &begun) {
+        (Some(payload), _) if next.has_payload() => {
+            seal_payload(payload, next, gather, out)?;
+            Plain::Written
+        }
+        (_, Some(_)) => plain(next.bytes, gather, out),
+        (_, None) => {
+            gather.copy(next.bytes, out);
+            Plain::Written
+        }
+    };
     let Some(begun) = begun else {
         return Ok(());
     };
     if !endpoint.protection.submessage.authenticates_origin() {
-        return Ok(begun.end([], out)?);
+        return Ok(begun.end(plain, [], out)?);
     }
     let is_meant = |prefix: GuidPrefix, entity: EntityId| {
         (destination == GuidPrefix::UNKNOWN || destination == prefix)
@@ -453,15 +465,29 @@ fn seal_endpoint<P: Deref<Target = [u8]>>(
     };
     let receivers = endpoint.receivers.iter();
     let receivers = receivers.filter(|(guid, _)| is_meant(guid.prefix, guid.entity));
-    Ok(begun.end(receivers.map(|(_, keys)| keys), out)?)
+    Ok(begun.end(plain, receivers.map(|(_, keys)| keys), out)?)
+}
+
+/// The next bytes, where they lie if that is one piece; else they are written.
+fn plain<'a, P: Deref<Target = [u8]>>(
+    count: usize,
+    gather: &mut Gather<'a, P>,
+    out: &mut Page,
+) -> Plain<'a> {
+    if let Some(piece) = gather.front().get(..count) {
+        gather.skip(count);
+        return Plain::Elsewhere(piece);
+    }
+    gather.copy(count, out);
+    Plain::Written
 }
 
 /// Writes a DATA or DATA_FRAG with its payload protected.
 fn seal_payload<P: Deref<Target = [u8]>>(
-    sealer: &Mutex<Sealer>,
+    sealer: &Sealer,
     next: &Next,
     gather: &mut Gather<'_, P>,
-    out: &mut Vec<u8>,
+    out: &mut Page,
 ) -> Result<(), Unsealed> {
     let start = out.len();
     let front = gather.front();
@@ -469,21 +495,21 @@ fn seal_payload<P: Deref<Target = [u8]>>(
     let at = payload_at(front).ok_or(Unsealed::Malformed)?;
     gather.copy(at, out);
     let begun = begin(sealer, Layer::Payload, out)?;
-    gather.copy(next.bytes.saturating_sub(at), out);
-    begun.end([], out)?;
+    let plain = plain(next.bytes.saturating_sub(at), gather, out);
+    begun.end(plain, [], out)?;
     let length = out.len().saturating_sub(start);
     let length = length.saturating_sub(HEADER_BYTES);
     let short = u16::try_from(length).map_err(|_| SealError::TooLong(length))?;
     let bytes = Head::length_bytes(next.flags, short);
-    let place = out.get_mut(start..).and_then(|out| out.get_mut(2..4));
-    if let Some(place) = place {
-        place.copy_from_slice(&bytes);
+    let place = out.written_from(start.saturating_add(2));
+    if let Some(place) = place.first_chunk_mut() {
+        *place = bytes;
     }
     Ok(())
 }
 
-fn begin(sealer: &Mutex<Sealer>, layer: Layer, out: &mut Vec<u8>) -> Result<Begun, SealError> {
-    sealer.lock().begin(layer, DATAGRAM_BYTES_MAX, out)
+fn begin<'s>(sealer: &'s Sealer, layer: Layer, out: &mut Page) -> Result<Begun<'s>, SealError> {
+    sealer.begin(layer, DATAGRAM_BYTES_MAX, out)
 }
 
 /// The largest UDP payload over IPv4.
