@@ -524,7 +524,10 @@ fn each_of_several_readers_is_told_apart_where_the_origin_is_proven() {
         let plain = message(ALICE, &[&to(BOB), &data(WRITER, reader, SECRET)]);
         assert_eq!(open(&world.bob, &seal(&world.alice, &plain)), Some(plain));
     }
-    // A third participant gets the common keys, and forges with them.
+    // A third participant gets the common keys, and forges with them, before
+    // anything was said: its session may be any.
+    let world = World::new(with_origin, "NONE", with_origin, "NONE").matched();
+    let rule = world.governance.rule(0).unwrap();
     let third = Shield::new(MALLORY, rule).unwrap();
     third.add_endpoint(READER, info).unwrap();
     let kx = KeyMaterial::generate(TransformKind::Aes256Gcm, false).unwrap();

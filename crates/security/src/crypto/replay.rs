@@ -1,5 +1,6 @@
 //! What was received once is not received again: a window over the vectors of
-//! one session, for senders that count (Cyclone DDS, ours). It is not for those
+//! one session, for senders that count (Cyclone DDS, ours) and whose sessions have
+//! rising numbers. It is not for those
 //! that draw vectors by lot (Fast DDS), which tell nothing of order; there, RTPS's
 //! sequence numbers alone keep a repeated sample from being delivered twice.
 
@@ -8,10 +9,8 @@ use super::SessionId;
 /// The last vectors of one sender's key.
 #[derive(Debug, Clone)]
 pub struct ReplayWindow {
+    /// Those with lower numbers do not come back.
     session: Option<SessionId>,
-    /// Former sessions, which do not come back.
-    closed: [Option<SessionId>; CLOSED],
-    next_closed: usize,
     /// The largest vector of the session.
     newest: u64,
     /// One bit for each vector, in a ring: a word that the newest one enters is
@@ -23,8 +22,6 @@ impl Default for ReplayWindow {
     fn default() -> Self {
         Self {
             session: None,
-            closed: [None; CLOSED],
-            next_closed: 0,
             newest: 0,
             seen: [0; WORDS as usize],
         }
@@ -32,19 +29,15 @@ impl Default for ReplayWindow {
 }
 
 impl ReplayWindow {
-    /// Takes note of an authentic vector; false if it was there before, is of a
-    /// session that another one followed, or is further back than
+    /// Takes note of an authentic vector; false if it was there before, is of an
+    /// earlier session, or is further back than
     /// [`WINDOW`](Self::WINDOW) and cannot be told.
     pub fn accept(&mut self, session: SessionId, vector: [u8; 8]) -> bool {
         let vector = u64::from_be_bytes(vector);
         if self.session != Some(session) {
-            if self.closed.contains(&Some(session)) {
+            if self.session.is_some_and(|now| !follows(now, session)) {
                 return false;
             }
-            if let Some(closed) = self.closed.get_mut(self.next_closed) {
-                *closed = self.session;
-            }
-            self.next_closed = self.next_closed.saturating_add(1) % CLOSED;
             self.session = Some(session);
             self.newest = vector;
             self.seen = [0; WORDS as usize];
@@ -89,8 +82,13 @@ impl ReplayWindow {
 
 /// The window, and the word that the newest vector is about to fill.
 const WORDS: u64 = ReplayWindow::WINDOW / 64 + 1;
-/// Sessions that senders who count begin in a lifetime: one for every 2^32 messages.
-const CLOSED: usize = 8;
+
+/// Whether a session comes after another: they are counted up from anywhere, so
+/// half of all numbers are ahead.
+fn follows(earlier: SessionId, later: SessionId) -> bool {
+    let [earlier, later] = [earlier, later].map(|session| u32::from_be_bytes(session.0));
+    matches!(later.wrapping_sub(earlier), 1..=0x7fff_ffff)
+}
 
 #[cfg(test)]
 mod tests {
@@ -128,5 +126,20 @@ mod tests {
         assert!(window.accept(SessionId([1; 4]), 9_u64.to_be_bytes()));
         assert!(!window.accept(SessionId([0; 4]), 9_u64.to_be_bytes()));
         assert!(!window.accept(SessionId([0; 4]), 10_u64.to_be_bytes()));
+    }
+
+    /// Former sessions were remembered once, and only eight of them: with an older
+    /// one its sender could be imitated, and was not heard any more itself.
+    #[test]
+    fn a_session_of_long_ago_does_not_come_back() {
+        let session = |n: u32| SessionId(0xffff_fff0_u32.wrapping_add(n).to_be_bytes());
+        let mut window = ReplayWindow::default();
+        for now in 0..40 {
+            assert!(window.accept(session(now), 1_u64.to_be_bytes()));
+            for former in 0..now {
+                assert!(!window.accept(session(former), 2_u64.to_be_bytes()));
+            }
+            assert!(window.accept(session(now), 2_u64.to_be_bytes()));
+        }
     }
 }

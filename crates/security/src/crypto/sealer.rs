@@ -182,7 +182,7 @@ impl Sealer {
         if *self.vector.get_mut() < SESSION_SHARES {
             return;
         }
-        // The next number, so that no session comes twice.
+        // The next number: no session comes twice, nor before an earlier one.
         let session = u32::from_be_bytes(self.session.0).wrapping_add(1);
         let session = SessionId(session.to_be_bytes());
         *self = Self::in_session(self.material.clone(), session);
