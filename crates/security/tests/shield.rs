@@ -511,6 +511,22 @@ fn what_was_received_is_not_received_again_unless_its_sender_draws_by_lot() {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "it is about threads")]
+#[test]
+fn threads_that_send_at_once_use_no_vector_twice() {
+    let world = World::new("SIGN", "NONE", "ENCRYPT", "ENCRYPT").matched();
+    let plain = message(ALICE, &[&to(BOB), &data(WRITER, READER, SECRET)]);
+    let send = || [0; 100].map(|_| seal(&world.alice, &plain));
+    let sealed = std::thread::scope(|scope| {
+        let threads = [0; 4].map(|_| scope.spawn(send));
+        threads.map(|thread| thread.join().unwrap())
+    });
+    for one in sealed.as_flattened() {
+        assert_eq!(open(&world.bob, one).as_ref(), Some(&plain));
+    }
+    assert_eq!(world.bob.take_refusals(), []);
+}
+
 #[test]
 fn each_of_several_readers_is_told_apart_where_the_origin_is_proven() {
     let with_origin = "ENCRYPT_WITH_ORIGIN_AUTHENTICATION";

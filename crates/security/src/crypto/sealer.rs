@@ -328,25 +328,6 @@ mod tests {
         assert_eq!(seal(&mut sealer), (first.wrapping_add(1), two));
     }
 
-    #[expect(clippy::disallowed_methods, reason = "threads are what it is about")]
-    #[test]
-    fn threads_that_seal_at_once_never_use_a_vector_twice() {
-        let material = KeyMaterial::generate(TransformKind::Aes256Gcm, false).unwrap();
-        let sealer = Sealer::new(material).unwrap();
-        let seal = || {
-            let mut page = Page::default();
-            let begun = sealer.begin(Layer::Payload, 1, &mut page).unwrap();
-            begun.end(Plain::Elsewhere(b"1"), [], &mut page).unwrap();
-            Frame::of_payload(page.written()).unwrap().vector
-        };
-        let vectors = std::thread::scope(|scope| {
-            let threads = [0; 4].map(|_| scope.spawn(|| [0; 250].map(|_| seal())));
-            threads.map(|thread| thread.join().unwrap())
-        });
-        let distinct: std::collections::BTreeSet<_> = vectors.as_flattened().iter().collect();
-        assert_eq!(distinct.len(), 1000);
-    }
-
     #[test]
     fn who_protects_much_at_once_wears_its_key_out_sooner() {
         let material = KeyMaterial::generate(TransformKind::Aes128Gcm, false).unwrap();
