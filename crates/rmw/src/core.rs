@@ -38,6 +38,7 @@ use crate::security::{self, Credentials, Security, SecurityOptions};
 use crate::shared_memory::SharedMemoryOptions;
 use crate::trace::{self, TraceOptions, Tracer};
 use crate::type_objects::Announced;
+use crate::volley::Volley;
 use crate::waiters::Waiters;
 use crate::writer::WriterEndpoint;
 
@@ -418,7 +419,13 @@ impl Core {
     /// taken. False if a link has refused one.
     pub(crate) fn send(&self, outbox: &Outbox, code_point: u8, patience: &Patience) -> bool {
         let mut taken = true;
-        for datagram in outbox.iter() {
+        let may_join = self.shield.is_none() && code_point == 0;
+        let mut datagrams = outbox.iter().peekable();
+        while let Some(datagram) = datagrams.next() {
+            if may_join && let Some(volley) = Volley::gather(&datagram, &mut datagrams) {
+                self.send_volley(&volley, patience);
+                continue;
+            }
             let parts = datagram.parts.map(IoSlice::new);
             for locator in datagram.to {
                 if let Some(link) = locator.to_link() {

@@ -148,6 +148,20 @@ pub trait Transport: Send + Sync {
         self.send(parts, to)
     }
 
+    /// Sends datagrams of so many bytes each, the last one maybe shorter, to a unicast
+    /// locator: `parts` are theirs, one after another. All or none are sent.
+    ///
+    /// # Errors
+    /// As [`Transport::send`]; `Unsupported` where each has to be sent alone.
+    fn send_segmented(
+        &self,
+        _parts: &[IoSlice<'_>],
+        _segment_bytes: u16,
+        _to: &Locator,
+    ) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Waits until there is room to send again, at most so long; whether there
     /// is. A transport that never refuses has room.
     fn wait_for_room(&self, _span: Duration) -> bool {

@@ -62,6 +62,7 @@ pub mod subscription_group;
 pub mod trace;
 mod type_objects;
 pub mod udp;
+mod volley;
 mod waiters;
 mod waiting;
 mod warm;

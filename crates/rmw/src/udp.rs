@@ -362,6 +362,8 @@ impl Alarm {
 
 struct UdpTransport {
     unicast: UdpSocket,
+    /// The kernel knows segmented sending.
+    segments: bool,
     multicast: Option<(UdpSocket, Vec<u32>)>,
     /// What the last wait found readable, or may have left unread.
     unicast_readable: AtomicBool,
@@ -412,6 +414,7 @@ impl UdpTransport {
             poller.add(signal, SHUTDOWN).map_err(failed("epoll set"))?;
         }
         Ok(Self {
+            segments: unicast.supports_segmentation(),
             unicast,
             multicast,
             unicast_readable: AtomicBool::new(true),
@@ -534,6 +537,21 @@ impl Transport for UdpTransport {
             }
         }
         outcome
+    }
+
+    fn send_segmented(
+        &self,
+        parts: &[IoSlice<'_>],
+        segment_bytes: u16,
+        to: &Locator,
+    ) -> io::Result<()> {
+        if !self.segments {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let sent = self
+            .unicast
+            .send_segmented(parts, segment_bytes, address_of(to)?);
+        sent.map(drop)
     }
 
     fn wait_for_room(&self, span: Duration) -> bool {

@@ -45,6 +45,16 @@ impl Transport for StampedTransport {
         self.inner.send_marked(parts, to, code_point)
     }
 
+    fn send_segmented(
+        &self,
+        parts: &[IoSlice<'_>],
+        segment_bytes: u16,
+        to: &Locator,
+    ) -> io::Result<()> {
+        self.tracer.note_handed();
+        self.inner.send_segmented(parts, segment_bytes, to)
+    }
+
     fn wait_for_room(&self, span: Duration) -> bool {
         self.inner.wait_for_room(span)
     }
@@ -136,6 +146,10 @@ impl Links for StampedLinks {
 
     fn warm_chunk(&self, len: usize) -> Option<Chunk> {
         self.inner.warm_chunk(len)
+    }
+
+    fn warm_ahead(&self, len: usize) {
+        self.inner.warm_ahead(len);
     }
 
     fn before_sleep(&self) -> bool {
