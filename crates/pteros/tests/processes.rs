@@ -44,7 +44,10 @@ fn child() {
     let node = context.node("child").unwrap();
     let latched = QosProfile::default().transient_local();
     let publisher = node.create_publisher::<Text>("word", &latched).unwrap();
-    let word = Text { data: part.clone() };
+    let word = match part.as_str() {
+        "speaks at length" => at_length(),
+        _ => Text { data: part.clone() },
+    };
     publisher.publish(&word).unwrap();
     let shapes = node.create_publisher::<Shape>("shape", &latched).unwrap();
     let shape = Shape {
@@ -61,6 +64,14 @@ fn child() {
         let (_hold, never) = std::sync::mpsc::channel::<()>();
         let _ = never.recv_timeout(Duration::from_millis(500));
         println!("spent {}", (processor_time() - before).as_millis());
+    }
+}
+
+/// Some hundred fragments, each with other letters.
+fn at_length() -> Text {
+    let words = (0..40_000).map(|number| format!("{number:x} "));
+    Text {
+        data: words.collect(),
     }
 }
 
@@ -157,6 +168,24 @@ fn a_killed_process_is_noticed_by_its_lease_and_may_start_again_at_once() {
         ends += usize::from(matches!(event, Event::Matched { change: -1, .. }));
     }
     assert_eq!(ends, 3);
+}
+
+#[test]
+fn a_message_in_hundreds_of_fragments_arrives_as_it_was_though_many_are_sent_at_once() {
+    let context = context(189, PATIENCE);
+    let node = context.node("parent").unwrap();
+    let qos = QosProfile::default().transient_local();
+    let subscription = node
+        .create_polled_subscription::<Text>("word", &qos)
+        .unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    // As large as for a network.
+    command.env("PTEROS_LOCAL_FRAGMENT_BYTES", "1344");
+    let mut child = start_by(command, "speaks at length", 189);
+    let sample = subscription.take_timeout(PATIENCE).expect("its word");
+    assert!(*sample == at_length());
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 #[test]
