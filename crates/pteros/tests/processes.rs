@@ -16,6 +16,8 @@ use pteros::{Change, EndpointEvent as Event, InstanceState, Path};
 
 const PART: &str = "PTEROS_TEST_PART";
 const DOMAIN: &str = "PTEROS_TEST_DOMAIN";
+/// What a child reads of its environment, beside its part.
+const FRAGMENT_BYTES: &str = "PTEROS_LOCAL_FRAGMENT_BYTES";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Short, so that a crash is noticed within the test's patience.
@@ -30,6 +32,7 @@ fn open(domain: u32, lease: Duration, linked: bool) -> Context {
     let mut options = ContextOptions::local(domain);
     options.lease = Some(lease);
     options.shared_memory.on = linked;
+    options.use_environment = std::env::var_os(FRAGMENT_BYTES).is_some();
     Context::with_options(options).unwrap()
 }
 
@@ -180,7 +183,7 @@ fn a_message_in_hundreds_of_fragments_arrives_as_it_was_though_many_are_sent_at_
         .unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
     // As large as for a network.
-    command.env("PTEROS_LOCAL_FRAGMENT_BYTES", "1344");
+    command.env(FRAGMENT_BYTES, "1344");
     let mut child = start_by(command, "speaks at length", 189);
     let sample = subscription.take_timeout(PATIENCE).expect("its word");
     assert!(*sample == at_length());
