@@ -22,6 +22,10 @@ const PARTS_EACH: usize = 3;
 /// kernel takes 64.
 const TOGETHER_MAX: usize = 8;
 
+/// What is smaller goes alone: it hardly gains, and who looks at the sender's packets
+/// sees those that go together as one.
+const SEGMENT_BYTES_MIN: usize = 1_000;
+
 /// Several datagrams to the same places; only the last may be shorter.
 pub(crate) struct Volley<'a> {
     to: &'a [Locator],
@@ -38,7 +42,7 @@ impl<'a> Volley<'a> {
     ) -> Option<Self> {
         let segment = first.size_bytes();
         let follows = |next: &Datagram<'_>| next.to == first.to && next.size_bytes() <= segment;
-        let may_join = first.to.iter().all(|to| to.is_unicast());
+        let may_join = segment >= SEGMENT_BYTES_MIN && first.to.iter().all(|to| to.is_unicast());
         if !may_join || !rest.peek().is_some_and(follows) {
             return None;
         }
@@ -105,43 +109,34 @@ impl Core {
 mod tests {
     use std::sync::Arc;
 
-    use pteros_rtps::id::{EntityId, GuidPrefix};
+    use bytes::Bytes;
+    use pteros_rtps::id::GuidPrefix;
     use pteros_rtps::outbox::Outbox;
     use pteros_rtps::seq::SequenceNumber;
-    use pteros_rtps::time::Timestamp;
-    use pteros_rtps::wire::Heartbeat;
+    use pteros_rtps::wire::DataHead;
 
     use super::*;
 
     const PLACE: Locator = Locator::udp_v4([10, 0, 0, 1], 7411);
 
-    /// Datagrams of two sizes: with a stamp and with a name, too.
-    fn outbox(datagrams: &[(Locator, bool)]) -> Outbox {
+    /// Datagrams with a payload of so many bytes.
+    fn outbox(datagrams: &[(Locator, usize)]) -> Outbox {
         let mut outbox = Outbox::new();
-        for (to, is_long) in datagrams {
+        for (to, bytes) in datagrams {
             let to: Arc<[Locator]> = [*to].into();
-            let mut message = outbox.begin(GuidPrefix([1; 12]), &to, 1_000);
-            if *is_long {
-                message.info_destination(GuidPrefix([2; 12]));
-            }
-            message.info_timestamp(Some(Timestamp::from_nanos(5)));
-            message.heartbeat(&Heartbeat {
-                reader: EntityId::UNKNOWN,
-                writer: EntityId::UNKNOWN,
-                first: SequenceNumber(1),
-                last: SequenceNumber(1),
-                count: 1,
-                is_final: true,
-                liveliness: false,
-                group: None,
-            });
+            let mut message = outbox.begin(GuidPrefix([1; 12]), &to, 2_000);
+            let head = DataHead {
+                sequence: SequenceNumber(1),
+                ..DataHead::default()
+            };
+            message.data(&head, &Bytes::from(vec![0; *bytes]));
             message.finish();
         }
         outbox
     }
 
     /// How many go together, one after another.
-    fn gathered(datagrams: &[(Locator, bool)]) -> Vec<usize> {
+    fn gathered(datagrams: &[(Locator, usize)]) -> Vec<usize> {
         let outbox = outbox(datagrams);
         let mut rest = outbox.iter().peekable();
         let mut counts = Vec::new();
@@ -154,20 +149,23 @@ mod tests {
 
     #[test]
     fn datagrams_of_one_size_go_together_with_a_shorter_last_one() {
-        let (long, short) = ((PLACE, true), (PLACE, false));
+        let (long, short) = ((PLACE, 1_300), (PLACE, 1_000));
         assert_eq!(gathered(&[long, long, long, short, short]), [4, 1]);
         assert_eq!(gathered(&[short, long, long]), [1, 2]);
         assert_eq!(gathered(&[long; 20]), [8, 8, 4]);
+        let tiny = (PLACE, 40);
+        assert_eq!(gathered(&[tiny, tiny, tiny]), [1, 1, 1]);
+        assert_eq!(gathered(&[long, tiny, tiny]), [2, 1]);
     }
 
     #[test]
     fn what_goes_elsewhere_or_to_a_group_or_by_a_link_goes_alone() {
-        let other = (Locator::udp_v4([10, 0, 0, 2], 7411), true);
-        let here = (PLACE, true);
+        let other = (Locator::udp_v4([10, 0, 0, 2], 7411), 1_300);
+        let here = (PLACE, 1_300);
         assert_eq!(gathered(&[here, here, other, other, here]), [2, 2, 1]);
-        let group = (Locator::udp_v4([239, 255, 0, 1], 7400), true);
+        let group = (Locator::udp_v4([239, 255, 0, 1], 7400), 1_300);
         assert_eq!(gathered(&[group, group]), [1, 1]);
-        let link = (Locator::shared_memory(7, GuidPrefix([3; 12])), true);
+        let link = (Locator::shared_memory(7, GuidPrefix([3; 12])), 1_300);
         assert_eq!(gathered(&[link, link]), [1, 1]);
     }
 }
