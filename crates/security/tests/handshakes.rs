@@ -444,6 +444,58 @@ fn changed(message: &GenericMessage, name: &str, value: [u8; 32]) -> GenericMess
     message
 }
 
+/// All that a machine has to send.
+fn said(machine: &mut Handshakes) -> Vec<GenericMessage> {
+    let all = std::iter::from_fn(|| machine.poll_transmit());
+    all.map(|(_, message)| message).collect()
+}
+
+/// A fuzzer's find: the request, changed where nobody signs, had a second reply of its
+/// own, so that one end believed one reply and the other end waited for the other one's
+/// last word.
+#[test]
+fn a_request_that_somebody_changes_and_sends_along_ends_no_handshake() {
+    let (_folder, keystore) = keystore("changed-request");
+    let other = |request: &GenericMessage| changed(request, "challenge1", [7; 32]);
+    let more = |request: &GenericMessage| {
+        let mut request = request.clone();
+        request.data[0].binary.push(("more".into(), vec![1]));
+        request
+    };
+    let forgers: [&dyn Fn(&GenericMessage) -> GenericMessage; 2] = [&other, &more];
+    for (forge, is_earlier) in forgers.iter().flat_map(|f| [(f, true), (f, false)]) {
+        let mut machines = pair(&keystore);
+        let now = Instant::from_nanos(1);
+        let prefixes = [0, 1].map(|at| machines[at].own().prefix);
+        for at in [0, 1] {
+            let begun = machines[at].handle_discovered(prefixes[1 - at], true, now);
+            begun.unwrap();
+        }
+        let mut requests = said(&mut machines[0]);
+        let request = requests.pop().unwrap();
+        let forged = forge(&request);
+        let heard = match is_earlier {
+            true => [forged, request],
+            false => [request, forged],
+        };
+        for message in heard {
+            machines[1].handle_message(message, now, NOW);
+        }
+        for at in [1, 0] {
+            for message in said(&mut machines[at]) {
+                machines[1 - at].handle_message(message, now, NOW);
+            }
+        }
+        let keys = machines
+            .each_mut()
+            .map(|machine| match machine.poll_event() {
+                Some(Event::Authenticated { secret, .. }) => secret.key_exchange_material(),
+                other => panic!("{is_earlier}: {other:?}"),
+            });
+        assert_eq!(keys[0], keys[1]);
+    }
+}
+
 #[test]
 fn nobody_ends_what_two_have_agreed_on_by_beginning_anew_in_their_names() {
     let (_folder, keystore) = keystore("names");

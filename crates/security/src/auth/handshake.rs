@@ -61,8 +61,9 @@ enum State {
         agreement: Box<Agreement>,
         ours: Contribution,
     },
-    /// The replier, until the final comes.
-    Replied(Box<Replied>),
+    /// The replier, until the final comes: to requests that differ, since anybody
+    /// could have sent another one in the peer's name. The latest last.
+    Replied(Vec<Replied>),
     /// Over. An initiator repeats its last word as long as it is asked to.
     Done {
         answered: Option<(Token, Token)>,
@@ -77,6 +78,15 @@ struct Replied {
     theirs: Contribution,
     secret: [u8; 32],
     peer: Peer,
+}
+
+impl Replied {
+    /// Whether the last word of the handshake is the peer's, to this reply.
+    fn is_closed_by(&self, last: &Token) -> Result<(), Rejection> {
+        self.theirs.is_in(last, Side::Initiator)?;
+        self.ours.is_in(last, Side::Replier)?;
+        verify(&self.peer, last, Side::Initiator, &self.theirs, &self.ours)
+    }
 }
 
 /// What to do after a message.
@@ -198,17 +208,26 @@ impl Handshake {
         got: &Token,
         now: UnixTime,
     ) -> Result<Outcome, Rejection> {
-        match &self.state {
-            State::Replied(replied) if replied.request == *got => {
-                return Ok(Outcome::Send(replied.reply.clone()));
-            }
-            // Another request has a handshake, and a challenge, of its own then.
-            State::Replied(_) if self.renews.is_some() => return Ok(Outcome::Nothing),
-            State::Waiting | State::Replied(_) => {}
+        let before = match &self.state {
+            State::Waiting => &[][..],
+            State::Replied(before) => before,
             State::Requested { .. } | State::Done { .. } => return Ok(Outcome::Nothing),
+        };
+        if let Some(same) = before.iter().find(|replied| replied.request == *got) {
+            return Ok(Outcome::Send(same.reply.clone()));
+        }
+        // Another request has a handshake, and a challenge, of its own then.
+        if self.renews.is_some() && !before.is_empty() {
+            return Ok(Outcome::Nothing);
         }
         let peer = judge(own, got, self.peer, now)?;
         let theirs = Contribution::read(got, Side::Initiator, credentials_hash(got)?)?;
+        // What differs is nothing that is signed, so either is answered by either reply;
+        // but the peer believes one alone.
+        if let Some(same) = before.iter().find(|replied| replied.theirs == theirs) {
+            return Ok(Outcome::Send(same.reply.clone()));
+        }
+        let is_first = before.is_empty();
         let name = name_of(got, "c.kagree_algo")?;
         let agreement = Agreement::answering(&name, &theirs.key)?
             .ok_or_else(|| Rejection::Algorithm(name.clone()))?;
@@ -225,15 +244,27 @@ impl Handshake {
         let mut reply = token("+Reply", Some(&credentials), &parts);
         let signature = sign(own, Side::Replier, &ours, &theirs)?;
         reply.binary.push(("signature".into(), signature));
-        self.state = State::Replied(Box::new(Replied {
+        let replied = Replied {
             request: got.clone(),
             reply: reply.clone(),
             ours,
             theirs,
             secret,
             peer,
-        }));
-        Ok(Outcome::Send(reply))
+        };
+        match &mut self.state {
+            State::Replied(all) => {
+                if all.len() >= REPLIES {
+                    all.remove(0);
+                }
+                all.push(replied);
+            }
+            state => *state = State::Replied(vec![replied]),
+        }
+        Ok(match is_first {
+            true => Outcome::Send(reply),
+            false => Outcome::Once(reply),
+        })
     }
 
     fn handle_reply(
@@ -283,19 +314,20 @@ impl Handshake {
     }
 
     fn handle_final(&mut self, got: &Token) -> Result<Outcome, Rejection> {
-        let State::Replied(replied) = &self.state else {
+        let State::Replied(all) = &mut self.state else {
             return Ok(Outcome::Nothing);
         };
-        replied.theirs.is_in(got, Side::Initiator)?;
-        replied.ours.is_in(got, Side::Replier)?;
-        let (theirs, ours) = (&replied.theirs, &replied.ours);
-        verify(&replied.peer, got, Side::Initiator, theirs, ours)?;
-        let done = State::Done {
+        let mut rejection = None;
+        let place = all.iter().position(|replied| {
+            let believed = replied.is_closed_by(got);
+            believed.map_err(|why| rejection = Some(why)).is_ok()
+        });
+        let Some(replied) = place.map(|place| all.swap_remove(place)) else {
+            return rejection.map_or(Ok(Outcome::Nothing), Err);
+        };
+        self.state = State::Done {
             answered: None,
-            challenges: [theirs.challenge, ours.challenge],
-        };
-        let State::Replied(replied) = std::mem::replace(&mut self.state, done) else {
-            return Ok(Outcome::Nothing);
+            challenges: [replied.theirs.challenge, replied.ours.challenge],
         };
         let secret = SharedSecret {
             secret: replied.secret,
@@ -310,6 +342,9 @@ impl Handshake {
     }
 }
 
+/// Requests in one peer's name that are replied to at once; beyond that the oldest is
+/// given up.
+const REPLIES: usize = 4;
 /// What announces a challenge to come (DDS Security 1.1 §9.3.2.5.1).
 const FUTURE_CHALLENGE: &str = "future_challenge";
 
