@@ -386,9 +386,16 @@ impl Participant {
         let requests = self.types.requests.poll_transmit(now, out);
         let replies = self.types.replies.poll_transmit(now, out);
         let is_full = out.is_full();
-        out.join(|to| match self.peers.find(to) {
+        // Others, secured, meet half a second later when they get them joined.
+        let of_ours = |to| {
+            self.peers
+                .find(to)
+                .filter(|p| p.data.vendor == VendorId::PTEROS)
+        };
+        out.join(|to| match of_ours(to) {
             Some(peer) if peer.metatraffic.is_same_host() => JOINED_BYTES_NEAR_MAX,
-            _ => JOINED_BYTES_MAX,
+            Some(_) => JOINED_BYTES_MAX,
+            None => 0,
         });
         more || requests || replies || is_full
     }
