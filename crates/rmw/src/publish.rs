@@ -208,7 +208,9 @@ impl Core {
         let draft = (source, keyed, bytes);
         if writer.data.qos.history == History::KeepAll {
             let published = self.publish_when_accepted(writer, message, draft, patience);
-            self.warm_ahead(writer, bytes);
+            if published.is_ok() {
+                self.warm_ahead(writer, bytes);
+            }
             return published;
         }
         // KEEP_LAST overwrites: the size was checked, so it cannot fail.

@@ -140,3 +140,20 @@ fn a_reader_that_asks_all_the_time_holds_up_neither_others_nor_what_is_new() {
     }
     assert_eq!(pair.numbers(other), (1..=9).collect::<Vec<_>>());
 }
+
+/// The timer has asked, in vain, while the sample was on its way; it asks again when
+/// that is through.
+#[test]
+fn the_end_of_a_slow_sample_for_one_reader_is_repaired_though_nothing_follows() {
+    let (mut pair, w, readers) = joined(2);
+    pair.net.drop_next(
+        1,
+        |said| matches!(said, Said::Frag(_, last) if *last as usize == FRAGMENTS),
+    );
+    pair.write_for(w, readers[0], &image(1));
+    trickle(&mut pair, w, FRAGMENTS);
+    assert_eq!(pair.numbers(readers[0]), [], "the last one is lost");
+    trickle(&mut pair, w, 100);
+    assert_eq!(pair.numbers(readers[0]), [1]);
+    assert!(pair.writers[w.0].machine.is_acked_by_all());
+}

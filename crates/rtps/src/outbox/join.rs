@@ -17,8 +17,11 @@ impl Outbox {
     /// the first of them that has room, each behind those before it, so that one has
     /// at most `bytes_max_to(participant)` bytes. Others stay as they are. Payloads
     /// of joined ones are copied: meant for what participants tell each other of
-    /// themselves. Allocates when there is something to join.
+    /// themselves. Allocates when there are several.
     pub fn join(&mut self, bytes_max_to: impl Fn(GuidPrefix) -> usize) {
+        if self.entries.len() < 2 {
+            return;
+        }
         // Where each goes: its own place, or an earlier one's.
         let mut hosts: Vec<usize> = Vec::with_capacity(self.entries.len());
         let mut sizes: Vec<usize> = Vec::with_capacity(self.entries.len());

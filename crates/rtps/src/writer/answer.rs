@@ -92,10 +92,7 @@ impl Writer {
             self.ask_group(group, now.after(self.config.heartbeat.first));
         }
         if progress {
-            if let Some(group) = self.groups.get_mut(group) {
-                let is_heard = group.unheard == 0;
-                group.asking.begin_anew(&self.config.heartbeat, is_heard);
-            }
+            self.note_news_of(group);
             self.prune();
         }
     }

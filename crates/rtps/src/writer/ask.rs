@@ -34,13 +34,7 @@ impl Asking {
         self.unanswered
     }
 
-    /// It is asked at `at`, or earlier.
-    pub fn no_later(&mut self, at: Instant) {
-        self.at = self.at.min(at);
-    }
-
-    /// There is something new for it, or it has told something new.
-    pub fn begin_anew(&mut self, config: &HeartbeatConfig, is_heard: bool) {
+    fn begin_anew(&mut self, config: &HeartbeatConfig, is_heard: bool) {
         if !fault!("heartbeat-pause-not-reset") {
             self.pace = config.pace(is_heard);
         }
@@ -49,25 +43,6 @@ impl Asking {
     /// It has answered. True if it had been silent for long.
     pub fn note_answer(&mut self, config: &HeartbeatConfig) -> bool {
         core::mem::take(&mut self.unanswered) > config.silent
-    }
-
-    /// All that it owes up to `through` is asked for with what is sent to it now:
-    /// not before `next` again.
-    pub fn put_off(
-        &mut self,
-        through: i64,
-        next: Instant,
-        config: &HeartbeatConfig,
-        is_heard: bool,
-    ) {
-        self.begin_anew(config, is_heard);
-        self.through = self.through.max(through);
-        self.at = next;
-    }
-
-    /// It owes nothing.
-    pub const fn rest(&mut self) {
-        self.at = Instant::FAR_FUTURE;
     }
 }
 
@@ -131,11 +106,35 @@ impl Writer {
 
     /// One group is asked at `at`, or earlier.
     pub(super) fn ask_group(&mut self, group: usize, at: Instant) {
+        self.note_news_of(group);
+        if let Some(group) = self.groups.get_mut(group) {
+            group.asking.at = group.asking.at.min(at);
+            self.timers.set_no_later(TIMER_HEARTBEAT, at);
+        }
+    }
+
+    /// There is something new for a group, or it has told something new: it is asked
+    /// at short pauses again.
+    pub(super) fn note_news_of(&mut self, group: usize) {
         if let Some(group) = self.groups.get_mut(group) {
             let is_heard = group.unheard == 0;
             group.asking.begin_anew(&self.config.heartbeat, is_heard);
-            group.asking.no_later(at);
-            self.timers.set_no_later(TIMER_HEARTBEAT, at);
+        }
+    }
+
+    /// What was sent to a group asks it for all up to `through`: not before it is time
+    /// for news is it asked again.
+    pub(super) fn note_asked(&mut self, now: Instant, group: usize, through: i64) {
+        // They may have been asked for while this was on its way.
+        let next = match self.news_at {
+            Instant::FAR_FUTURE => now.after(self.config.heartbeat.first),
+            at => at,
+        };
+        self.note_news_of(group);
+        if let Some(group) = self.groups.get_mut(group) {
+            group.asking.through = group.asking.through.max(through);
+            group.asking.at = next;
+            self.timers.set_no_later(TIMER_HEARTBEAT, next);
         }
     }
 
@@ -146,7 +145,7 @@ impl Writer {
             return;
         }
         for group in &mut self.groups {
-            group.asking.no_later(at);
+            group.asking.at = group.asking.at.min(at);
         }
         self.ask_for_news(at);
     }
@@ -154,7 +153,7 @@ impl Writer {
     /// All was acknowledged: nobody is asked for anything.
     pub(super) fn ask_nobody(&mut self) {
         for group in &mut self.groups {
-            group.asking.rest();
+            group.asking.at = Instant::FAR_FUTURE;
         }
         self.news_at = Instant::FAR_FUTURE;
         self.timers.stop(TIMER_HEARTBEAT);

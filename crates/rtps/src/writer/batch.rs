@@ -192,17 +192,16 @@ impl Writer {
             return;
         }
         stats.samples_sent.tally_by(sent);
-        if let Some(heartbeat) = heartbeat.filter(|_| group.reliable > 0) {
-            if ask {
-                let is_heard = group.unheard == 0;
-                let asking = &mut group.asking;
-                asking.put_off(end, self.news_at, &self.config.heartbeat, is_heard);
-            }
+        let heartbeat = heartbeat.filter(|_| group.reliable > 0);
+        if let Some(heartbeat) = &heartbeat {
             stats
                 .heartbeats
-                .tally_by(u64::from(message.heartbeat(&heartbeat)));
+                .tally_by(u64::from(message.heartbeat(heartbeat)));
         }
         left.finish(message, stats);
+        if ask && heartbeat.is_some() {
+            self.note_asked(now, at, end);
+        }
     }
 }
 

@@ -224,11 +224,7 @@ impl Writer {
         let reader = change.only_for.map_or(group.sole, |only| only.entity);
         let gap = group.skipped;
         let reliable = group.reliable > 0;
-        if reliable && heartbeat.is_some_and(|heartbeat| !heartbeat.is_final) {
-            let is_heard = group.unheard == 0;
-            let asking = &mut group.asking;
-            asking.put_off(number, self.news_at, &self.config.heartbeat, is_heard);
-        }
+        let asks = reliable && heartbeat.is_some_and(|heartbeat| !heartbeat.is_final);
         let parcel = Parcel {
             writer: self.config.guid,
             to: group,
@@ -246,6 +242,9 @@ impl Writer {
         group.skipped = None;
         if next.is_none() {
             self.stats.samples_sent.tally();
+            if asks {
+                self.note_asked(now, at, number);
+            }
         }
         let sent = next.unwrap_or(total).saturating_sub(from);
         if total > 1 {
