@@ -386,7 +386,8 @@ impl Participant {
         let requests = self.types.requests.poll_transmit(now, out);
         let replies = self.types.replies.poll_transmit(now, out);
         let is_full = out.is_full();
-        // Others, secured, meet half a second later when they get them joined.
+        // Fast DDS drops what stands behind a submessage that it has no key for yet, and
+        // with Cyclone DDS, too, meeting secured takes half a second longer then.
         let of_ours = |to| {
             self.peers
                 .find(to)
