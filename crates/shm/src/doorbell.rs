@@ -3,7 +3,8 @@
 //! A hub has one page that all its peers can read, and one eventfd that they
 //! can ring. The page says whether the hub sleeps (`sleeping`, odd while it
 //! does; each sleep has its own number) and whether it waits for chunks
-//! (`starved`). A sender rings once per sleep.
+//! (`starved`, odd while it does; each time it finds none has its own number).
+//! Whoever rings does so once per number.
 //!
 //! ```text
 //! sender                              sleeper
@@ -49,6 +50,33 @@ pub(crate) fn must_ring(sleeping: &AtomicU64, rung: &mut u64) -> bool {
     ring
 }
 
+/// Who waits for a chunk: from now on whoever gives one back rings, once, even if it
+/// rang before. What came back before is to be looked for after this.
+pub(crate) fn starve(starved: &AtomicU64) {
+    // Odd, and not as before; other threads may do the same.
+    let next = |number: u64| Some(number.wrapping_add(1) | 1);
+    let _ = starved.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+    // B above.
+    fence(Ordering::SeqCst);
+}
+
+/// Nobody needs to ring for a chunk, unless somebody has found none since `seen` was
+/// read.
+pub(crate) fn sate(starved: &AtomicU64, seen: u64) {
+    let even = seen.wrapping_add(seen & 1);
+    let _ = starved.compare_exchange(seen, even, Ordering::Relaxed, Ordering::Relaxed);
+}
+
+/// The giver's side, after a chunk is given back: whether to ring. `rung` is the
+/// number it has rung for already; givers may share it, for one ring makes the
+/// waiter look at all that came back, and say so again if that is not enough.
+pub(crate) fn must_tell(starved: &AtomicU64, rung: &AtomicU64) -> bool {
+    // A above.
+    fence(Ordering::SeqCst);
+    let number = starved.load(Ordering::Relaxed);
+    number & 1 == 1 && rung.swap(number, Ordering::Relaxed) != number
+}
+
 #[cfg(not(loom))]
 mod bell {
     use std::io;
@@ -59,12 +87,11 @@ mod bell {
     use rustix::fs::OFlags;
     use rustix::io::Errno;
 
-    use super::{AtomicU64, Ordering, fence};
+    use super::{AtomicU64, Ordering, must_tell};
     use crate::layout::{
         AT_MAGIC, AT_SLEEPING, AT_STARVED, AT_VERSION, CONTEXT_BYTES, CONTEXT_MAGIC, VERSION,
     };
     use crate::memory::{OwnMemory, Unfit, named};
-    use crate::sync::AtomicU32;
 
     /// An eventfd, ours or a peer's.
     #[derive(Debug)]
@@ -151,21 +178,35 @@ mod bell {
             self.page.word(AT_SLEEPING)
         }
 
-        pub(crate) fn starved(&self) -> &AtomicU32 {
-            &self.page.halves(AT_STARVED, 1)[0]
+        pub(crate) fn starved(&self) -> &AtomicU64 {
+            self.page.word(AT_STARVED)
         }
     }
 
     /// The pool's way to say that a chunk came back.
     #[derive(Debug)]
-    pub(crate) struct Starved(pub(crate) Arc<Context>);
+    pub(crate) struct Starved {
+        context: Arc<Context>,
+        /// What was rung for.
+        rung: AtomicU64,
+    }
 
     impl Starved {
+        pub(crate) fn new(context: Arc<Context>) -> Self {
+            let rung = AtomicU64::new(0);
+            Self { context, rung }
+        }
+
+        /// Whoever waits for a chunk is told otherwise of what comes back now.
+        pub(crate) fn hush(&self) {
+            let number = self.context.starved().load(Ordering::Relaxed);
+            self.rung.store(number, Ordering::Relaxed);
+        }
+
         /// Rings our own bell if somebody waits for a chunk.
         pub(crate) fn tell(&self) {
-            fence(Ordering::SeqCst);
-            if self.0.starved().load(Ordering::Relaxed) != 0 {
-                self.0.bell.ring();
+            if must_tell(self.context.starved(), &self.rung) {
+                self.context.bell.ring();
             }
         }
     }

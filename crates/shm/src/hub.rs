@@ -13,7 +13,7 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
 use crate::chunk::ChunkMut;
 use crate::counts::{Counters, ShmCounts};
-use crate::doorbell::{Context, Starved, arm, disarm};
+use crate::doorbell::{Context, Starved, arm, disarm, sate, starve};
 use crate::error::{Name, Reason, Refused, ShmError};
 use crate::handshake::{self, Pending};
 use crate::layout::{
@@ -22,7 +22,7 @@ use crate::layout::{
 use crate::link::{Body, Inbox, Link, SendError};
 use crate::memory::named;
 use crate::pool::{Exhausted, Pool};
-use crate::sync::{Ordering, fence};
+use crate::sync::Ordering;
 use crate::turn::LISTENER;
 use crate::warrant::Warrant;
 
@@ -249,7 +249,7 @@ impl Hub {
             EventFlags::IN,
         )
         .map_err(open("watch for links"))?;
-        let starved = Starved(Arc::clone(&context));
+        let starved = Starved::new(Arc::clone(&context));
         Ok(Self {
             name,
             pool: Pool::new(options.pool_bytes, options.largest_bytes, starved),
@@ -337,15 +337,35 @@ impl Hub {
             self.look_at_sockets(&mut control, now, &mut told);
             self.look_at_time(&mut control, now, &mut told)
         };
-        if self.context.starved().load(Ordering::Relaxed) != 0 {
-            self.reclaim();
-            if self.pool.counts().free > 0 {
-                self.context.starved().store(0, Ordering::Relaxed);
-                told.push(LinkEvent::Room);
-            }
+        if self.ends_starvation() {
+            told.push(LinkEvent::Room);
         }
         told.into_iter().for_each(events);
         deadline
+    }
+
+    /// Whether somebody waits for a chunk and one is there now. If none is, the next
+    /// that comes back rings again.
+    fn ends_starvation(&self) -> bool {
+        let starved = self.context.starved();
+        let mut seen = starved.load(Ordering::Relaxed);
+        if seen & 1 == 0 {
+            return false;
+        }
+        let has_room = || {
+            self.pool.hush();
+            self.reclaim();
+            self.pool.counts().free > 0
+        };
+        if !has_room() {
+            starve(starved);
+            seen = starved.load(Ordering::Relaxed);
+            if !has_room() {
+                return false;
+            }
+        }
+        sate(starved, seen);
+        true
     }
 
     /// Whether the link is there.
@@ -377,9 +397,7 @@ impl Hub {
             take()
         });
         let hold = hold.or_else(|| {
-            // As in doorbell.rs.
-            self.context.starved().store(1, Ordering::Relaxed);
-            fence(Ordering::SeqCst);
+            starve(self.context.starved());
             self.reclaim();
             take()
         });
@@ -423,9 +441,8 @@ impl Hub {
         if let Some(hold) = pool.take(len, true) {
             return Ok(hold);
         }
-        // Whoever gives one back from now on rings. As in doorbell.rs.
-        self.context.starved().store(1, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
+        // Whoever gives one back from now on rings.
+        starve(self.context.starved());
         self.reclaim();
         match pool.take(len, true) {
             Some(hold) => Ok(hold),

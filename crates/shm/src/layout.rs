@@ -6,7 +6,7 @@
 //!    0  magic u64                             0  magic u64
 //!    8  version u32                           8  version u32
 //!   64  sleeping u64: odd while asleep       16  nonce 2 x u64
-//!  128  starved u32: 1 wants chunks          64  tail u64: end of what was written
+//!  128  starved u64: odd wants chunks        64  tail u64: end of what was written
 //!                                           128  head u64: what we read of the peer's ring
 //!                                          4096  returned 1024 x u32: loans given back
 //!                                          8192  ring, a power of two
@@ -16,7 +16,7 @@
 
 /// Version of everything in this crate that two processes share. A peer of
 /// another version is refused, never guessed at.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// First word of a context page.
 pub(crate) const CONTEXT_MAGIC: u64 = u64::from_le_bytes(*b"PterosCx");

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use rustix::io::Errno;
 
 use crate::chunk::Loaned;
-use crate::doorbell::{Bell, must_ring};
+use crate::doorbell::{Bell, must_ring, must_tell};
 use crate::error::{Name, Reason, Refused};
 use crate::layout::{
     AT_HEAD, AT_RETURNED, AT_RING, AT_SLEEPING, AT_STARVED, AT_TAIL, LOANS_MAX, SEGMENT_BYTES_MAX,
@@ -29,7 +29,7 @@ use crate::memory::{OwnMemory, PeerMemory};
 use crate::packet::{self, Incoming, Packet};
 use crate::pool::Hold;
 use crate::ring::{Consumer, Header, Named, Nonsense, NotPushed, Producer};
-use crate::sync::{AtomicU32, AtomicU64, fence};
+use crate::sync::{AtomicU32, AtomicU64};
 
 /// Packets taken from one socket per turn; the rest comes with the next.
 const PACKETS_PER_TURN: usize = 64;
@@ -64,24 +64,27 @@ impl Ends {
 /// What we have of the peer's chunks on one link. While there is one of these,
 /// the peer may not write the chunks that it lent; dropping the last tells it.
 #[derive(Debug)]
-pub(crate) struct Borrowed(Arc<Ends>);
+pub(crate) struct Borrowed {
+    ends: Arc<Ends>,
+    /// The lack of chunks for which we have rung.
+    rung: AtomicU64,
+}
 
 impl Borrowed {
     pub(crate) fn give_back(&self, loan: Loan) {
         crate::fault!("loan-back-before");
-        give_back(self.0.own.halves(AT_RETURNED, LOANS_MAX), loan);
+        let ends = &self.ends;
+        give_back(ends.own.halves(AT_RETURNED, LOANS_MAX), loan);
         crate::fault!("loan-back-after");
-        // As in doorbell.rs: returned, fence, look at starved.
-        fence(Ordering::SeqCst);
-        if self.0.context.halves(AT_STARVED, 1)[0].load(Ordering::Relaxed) != 0 {
-            self.0.bell.ring();
+        if must_tell(ends.context.word(AT_STARVED), &self.rung) {
+            ends.bell.ring();
         }
     }
 }
 
 impl Drop for Borrowed {
     fn drop(&mut self) {
-        let _ = rustix::net::shutdown(&self.0.socket, rustix::net::Shutdown::Write);
+        let _ = rustix::net::shutdown(&self.ends.socket, rustix::net::Shutdown::Write);
     }
 }
 
@@ -351,7 +354,10 @@ pub(crate) struct Message {
 
 impl Inbox {
     pub(crate) fn new(link: Arc<Link>) -> Self {
-        let borrowed = Arc::new(Borrowed(Arc::clone(&link.ends)));
+        let borrowed = Arc::new(Borrowed {
+            ends: Arc::clone(&link.ends),
+            rung: AtomicU64::new(0),
+        });
         Self {
             link,
             ring: Consumer::default(),
@@ -368,7 +374,7 @@ impl Inbox {
 
     /// Takes the next message: its bytes are appended to `out`.
     pub(crate) fn next(&mut self, out: &mut Vec<u8>) -> Result<Option<Message>, Reason> {
-        let ends = Arc::clone(&self.borrowed.0);
+        let ends = Arc::clone(&self.borrowed.ends);
         let ring = ends.their_ring();
         let broken = |Nonsense(what)| Reason::Nonsense(what);
         let Some(header) = self

@@ -8,7 +8,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use loom::thread;
 
-use crate::doorbell::{arm, disarm, must_ring};
+use crate::doorbell::{arm, disarm, must_ring, must_tell, starve};
 use crate::loans::{Loans, give_back};
 use crate::ring::{Consumer, NotPushed, Producer};
 
@@ -156,19 +156,17 @@ fn a_chunk_is_written_again_only_after_it_was_read() {
 fn whoever_waits_for_a_chunk_sees_it_or_hears_the_bell() {
     check(4, || {
         let returned = Arc::new([AtomicU32::new(0)]);
-        let starved = Arc::new(AtomicU32::new(0));
+        let starved = Arc::new(AtomicU64::new(0));
         let mut loans = Loans::with_slots(1);
         let loan = loans.lend(()).expect("a slot");
         let reader = {
             let (returned, starved) = (Arc::clone(&returned), Arc::clone(&starved));
             thread::spawn(move || {
                 give_back(&*returned, loan);
-                fence(Ordering::SeqCst);
-                starved.load(Ordering::Relaxed) != 0
+                must_tell(&starved, &AtomicU64::new(0))
             })
         };
-        starved.store(1, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
+        starve(&starved);
         let seen = loans.reclaim_all(&*returned, |()| ()) == 1;
         let rung = reader.join().expect("the reader");
         assert!(seen || rung);

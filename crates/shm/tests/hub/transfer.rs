@@ -157,6 +157,42 @@ fn a_pool_at_its_limit_says_so_and_tells_when_there_is_room() {
 }
 
 #[test]
+fn whoever_lacks_a_chunk_is_rung_for_once_until_it_lacks_one_again() {
+    const LEN: usize = 500_000;
+    let mut small = options();
+    small.pool_bytes = 4 << 20;
+    let pair = Pair::new(small, options());
+    let rings = || {
+        let mut count = [0; 8];
+        let read = rustix::io::read(pair.a.doorbell(), &mut count);
+        read.map_or(0, |_| u64::from_ne_bytes(count))
+    };
+    let mut own = Vec::new();
+    while let Ok(chunk) = pair.a.chunk(LEN) {
+        own.push(chunk.freeze(LEN));
+    }
+    let lent: Vec<_> = own
+        .drain(..3)
+        .map(|body| {
+            pair.a.send(pair.ab, b"", &body, b"").expect("sent");
+            receive(&pair.b).expect("there")
+        })
+        .collect();
+    assert_eq!(rings(), 0);
+    // As many as come back: the first ring makes it look at all of them.
+    drop(lent);
+    assert_eq!(rings(), 1);
+    assert_eq!(turn(&pair.a, 0), [pteros_shm::LinkEvent::Room]);
+    drop(own.pop());
+    assert_eq!(rings(), 0, "nobody lacks one");
+    while let Ok(chunk) = pair.a.chunk(LEN) {
+        own.push(chunk.freeze(LEN));
+    }
+    drop(own);
+    assert_eq!(rings(), 1, "a lack of its own");
+}
+
+#[test]
 fn a_message_that_is_little_more_than_a_power_of_two_takes_no_chunk_twice_its_size() {
     let pair = Pair::new(options(), options());
     for (len, segment_bytes) in [(1 << 20, 1 << 20), ((1 << 20) + 4036, 1 << 20)] {
