@@ -126,7 +126,7 @@ fn complete(counts: &Counts) {
 fn submessages_are_counted_as_tshark_counts_them() {
     let own = format!("pteros-capture-{}.pcap", std::process::id());
     let file = File(std::env::temp_dir().join(own));
-    let capture = match Capture::start("lo", Some(&file.0)) {
+    let capture = match Capture::start("lo", Some(&file.0), 0) {
         Ok(capture) => capture,
         Err(why) => {
             println!("not looked at: {why:#}");
@@ -154,7 +154,7 @@ fn submessages_are_counted_as_tshark_counts_them() {
 
 #[test]
 fn an_unknown_device_is_named() {
-    let why = Capture::start("nothere0", None).expect_err("no such device");
+    let why = Capture::start("nothere0", None, 0).expect_err("no such device");
     assert!(
         why.to_string().contains("nothere0: no such network device"),
         "{why:#}"

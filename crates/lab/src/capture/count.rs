@@ -1,10 +1,13 @@
 //! What RTPS the packets carry: submessages by kind, users' topics apart from
-//! discovery, and for each message of a user's topic its first and last packet.
+//! discovery, and for each message that is followed its first and last packet.
+//!
+//! Followed are writers of users' topics whose messages have the asked size: ROS 2's
+//! own `ros_discovery_info` is a user's topic to RTPS, and no message of a test.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use pteros_rtps::id::EntityId;
+use pteros_rtps::id::{EntityId, Guid, GuidPrefix};
 use pteros_rtps::wire::{Cursor, Endianness, Header, Submessage, SubmessageHeader};
 
 use super::frame::Datagram;
@@ -20,6 +23,9 @@ const HIDDEN_PAUSE_NS: i64 = 8_000_000;
 
 /// Messages that are followed one by one; packets of later ones are only counted.
 const MESSAGES_MAX: usize = 200_000;
+
+/// Writers that are followed; messages of further ones count like discovery.
+const WRITERS_MAX: usize = 10_000;
 
 /// A kind of submessage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,15 +121,35 @@ pub struct Message {
     pub bytes: u64,
 }
 
+impl Message {
+    fn begun(now_ns: i64) -> Self {
+        Self {
+            first_ns: now_ns,
+            last_ns: now_ns,
+            packets: 0,
+            bytes: 0,
+        }
+    }
+
+    fn add(&mut self, now_ns: i64, packets: u64, bytes: u64) {
+        self.last_ns = self.last_ns.max(now_ns);
+        self.packets += packets;
+        self.bytes += bytes;
+    }
+}
+
 /// What was counted. Every IPv4 packet is in just one of `user_data`, `user_other`,
 /// `builtin` and `foreign`.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
-    /// Packets with a message of a user's topic, or a part of it.
+    /// From how many bytes on a message makes its writer one that is followed.
+    message_bytes_min: u64,
+    /// Packets with a message that is followed, or a part of it.
     pub user_data: Tally,
-    /// Packets that are about users' topics and carry nothing of a message.
+    /// Packets that are about followed writers and carry nothing of a message, from
+    /// each one's first message on. Where all is encrypted: whatever is no message.
     pub user_other: Tally,
-    /// Packets of discovery and liveliness alone.
+    /// Packets of discovery, liveliness and other topics alone.
     pub builtin: Tally,
     /// Packets that are no RTPS, or incomplete fragments.
     pub foreign: Tally,
@@ -131,29 +157,51 @@ pub struct Counts {
     pub malformed: u64,
     /// Submessages.
     pub submessages: BTreeMap<(Kind, Side), Tally>,
-    /// Messages of users' topics by writer (16 bytes of its GUID) and number.
-    messages: BTreeMap<([u8; 16], i64), Message>,
+    followed: BTreeSet<Guid>,
+    /// Messages of followed writers by number.
+    messages: BTreeMap<(Guid, i64), Message>,
     /// Encrypted packets that follow each other like parts of one message.
     bursts: Vec<Message>,
-    /// From the first packet with a user's message to the last one: all of RTPS.
+    /// Those before the first that is long enough for a message.
+    candidate: Option<Candidate>,
+    /// From the first packet with a followed message to the last one: all of RTPS.
     between: u64,
     since_last: u64,
 }
 
+/// Encrypted packets that may be the first message.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    message: Message,
+    /// Packets with a part of it as they lie on the network.
+    tally: Tally,
+    /// All of RTPS from its first packet on.
+    between: u64,
+}
+
 impl Counts {
+    /// Nothing yet. Followed will be what sends messages of `message_bytes_min` serialized
+    /// bytes and more.
+    pub fn of_messages(message_bytes_min: u64) -> Self {
+        Self {
+            message_bytes_min,
+            ..Self::default()
+        }
+    }
+
     /// All packets.
     pub fn packets(&self) -> u64 {
         let parts = [self.user_data, self.user_other, self.builtin, self.foreign];
         parts.iter().map(|tally| tally.count).sum()
     }
 
-    /// RTPS packets from the first one with a user's message to the last such: what
+    /// RTPS packets from the first one with a followed message to the last such: what
     /// Fernandez et al. 2020, IV-A, call total packets.
     pub fn packets_between(&self) -> u64 {
         self.between
     }
 
-    /// Percent of [`Self::packets_between`] that carry nothing of a user's message.
+    /// Percent of [`Self::packets_between`] that carry nothing of a followed message.
     pub fn overhead_percent(&self) -> f64 {
         let other = self.between.saturating_sub(self.user_data.count);
         match self.between {
@@ -162,7 +210,7 @@ impl Counts {
         }
     }
 
-    /// The messages of users' topics, in each writer's order.
+    /// The messages that are followed, in each writer's order.
     pub fn messages(&self) -> impl Iterator<Item = &Message> {
         self.messages.values()
     }
@@ -190,12 +238,13 @@ impl Counts {
             self.add_foreign(packets, bytes);
             return;
         };
-        let mut is_user = false;
-        let mut has_data = false;
-        let mut is_hidden = false;
+        let mut seen = Seen::default();
         let rest = datagram.payload.get(Header::SIZE_BYTES..);
         let mut at = Cursor::new(rest.unwrap_or_default(), Endianness::Little);
-        let mut prefix = header.prefix;
+        let mut way = Way {
+            from: header.prefix,
+            to: GuidPrefix::default(),
+        };
         while !at.rest().is_empty() {
             let before = at.rest().len();
             let read = SubmessageHeader::parse(&mut at)
@@ -204,45 +253,76 @@ impl Counts {
                 self.malformed += 1;
                 break;
             };
-            if let Submessage::InfoSource(info) = &submessage {
-                prefix = info.prefix;
+            match &submessage {
+                Submessage::InfoSource(info) => way.from = info.prefix,
+                Submessage::InfoDestination(prefix) => way.to = *prefix,
+                _ => {}
             }
             let (kind, writer) = kind_of(&submessage);
             let side = writer.map_or(Side::None, side_of);
             let size = before - at.rest().len();
             let tally = self.submessages.entry((kind, side)).or_default();
             tally.add(1, size as u64);
-            is_user |= side == Side::User;
-            is_hidden |= kind == Kind::Secure;
-            if side == Side::User
-                && let Some((sequence, payload)) = part_of_message(&submessage)
-            {
-                has_data = true;
-                let writer = writer.unwrap_or(EntityId::from_bytes([0; 4]));
-                let mut key = [0; 16];
-                let (left, right) = key.split_at_mut(12);
-                left.copy_from_slice(&prefix.0);
-                right.copy_from_slice(&writer.to_bytes());
-                self.note((key, sequence), now_ns, packets, payload as u64);
+            seen.is_hidden |= kind == Kind::Secure;
+            if let (Side::User, Some(writer)) = (side, writer) {
+                self.add_of_user(&submessage, writer, way, (now_ns, packets), &mut seen);
             }
         }
-        if is_hidden && !has_data {
-            is_user = true;
-            has_data = datagram.payload.len() >= HIDDEN_DATA_BYTES_MIN;
-            if has_data {
-                self.note_hidden(now_ns, packets, datagram.payload.len() as u64);
-            }
+        if seen.is_hidden && !seen.has_data {
+            let is_long = datagram.payload.len() >= HIDDEN_DATA_BYTES_MIN;
+            seen.has_data = is_long && self.note_hidden(now_ns, datagram);
+            seen.is_user = !self.bursts.is_empty();
         }
-        let tally = match (is_user, has_data) {
-            (_, true) => &mut self.user_data,
-            (true, false) => &mut self.user_other,
-            (false, false) => &mut self.builtin,
+        let tally = match seen {
+            Seen { has_data: true, .. } => &mut self.user_data,
+            Seen { is_user: true, .. } => &mut self.user_other,
+            _ => &mut self.builtin,
         };
         tally.add(packets, bytes);
-        self.add_to_span(packets, has_data);
+        self.add_to_span(packets, seen.has_data);
+    }
+
+    /// A submessage of a user's topic.
+    fn add_of_user(
+        &mut self,
+        submessage: &Submessage<'_>,
+        writer: EntityId,
+        way: Way,
+        (now_ns, packets): (i64, u64),
+        seen: &mut Seen,
+    ) {
+        let Some(part) = part_of_message(submessage) else {
+            seen.is_user |= match submessage {
+                Submessage::AckNack(_) | Submessage::NackFrag(_) => {
+                    self.is_followed(way.to, writer)
+                }
+                _ => self.is_followed(way.from, writer),
+            };
+            return;
+        };
+        let writer = way.from.with(writer);
+        if part.of_bytes >= self.message_bytes_min && self.followed.len() < WRITERS_MAX {
+            self.followed.insert(writer);
+        }
+        if self.followed.contains(&writer) {
+            seen.is_user = true;
+            seen.has_data = true;
+            self.note((writer, part.sequence), now_ns, packets, part.bytes);
+        }
+    }
+
+    /// Whether a writer is followed; of an unknown participant any will do.
+    fn is_followed(&self, prefix: GuidPrefix, writer: EntityId) -> bool {
+        match prefix == GuidPrefix::default() {
+            true => self.followed.iter().any(|guid| guid.entity == writer),
+            false => self.followed.contains(&prefix.with(writer)),
+        }
     }
 
     fn add_to_span(&mut self, packets: u64, has_data: bool) {
+        if let Some(candidate) = &mut self.candidate {
+            candidate.between += packets;
+        }
         match has_data {
             true => {
                 self.between += self.since_last + packets;
@@ -253,36 +333,81 @@ impl Counts {
         }
     }
 
-    fn note_hidden(&mut self, now_ns: i64, packets: u64, bytes: u64) {
+    /// Takes in an encrypted packet that is long enough for a part of a message; says
+    /// whether it counts as one: not before the first whole message.
+    fn note_hidden(&mut self, now_ns: i64, datagram: &Datagram) -> bool {
+        let (packets, bytes) = (datagram.packets, datagram.payload.len() as u64);
+        if !self.bursts.is_empty() {
+            self.add_to_bursts(now_ns, packets, bytes);
+            return true;
+        }
+        let of_one = |c: &Candidate| now_ns - c.message.last_ns < HIDDEN_PAUSE_NS;
+        let begun = self.candidate.take().filter(of_one);
+        let mut candidate = begun.unwrap_or(Candidate {
+            message: Message::begun(now_ns),
+            tally: Tally::default(),
+            between: 0,
+        });
+        candidate.message.add(now_ns, packets, bytes);
+        if candidate.message.bytes < self.message_bytes_min {
+            candidate.tally.add(packets, datagram.bytes);
+            self.candidate = Some(candidate);
+            return false;
+        }
+        // What was counted as something else before was the message's beginning.
+        self.user_data
+            .add(candidate.tally.count, candidate.tally.bytes);
+        self.builtin.count -= candidate.tally.count;
+        self.builtin.bytes -= candidate.tally.bytes;
+        self.between += candidate.between;
+        self.bursts.push(candidate.message);
+        true
+    }
+
+    fn add_to_bursts(&mut self, now_ns: i64, packets: u64, bytes: u64) {
         let last = self.bursts.last_mut();
         if let Some(burst) = last.filter(|b| now_ns - b.last_ns < HIDDEN_PAUSE_NS) {
-            burst.last_ns = burst.last_ns.max(now_ns);
-            burst.packets += packets;
-            burst.bytes += bytes;
+            burst.add(now_ns, packets, bytes);
         } else if self.bursts.len() < MESSAGES_MAX {
-            self.bursts.push(Message {
-                first_ns: now_ns,
-                last_ns: now_ns,
-                packets,
-                bytes,
-            });
+            let mut burst = Message::begun(now_ns);
+            burst.add(now_ns, packets, bytes);
+            self.bursts.push(burst);
         }
     }
 
-    fn note(&mut self, key: ([u8; 16], i64), now_ns: i64, packets: u64, bytes: u64) {
+    fn note(&mut self, key: (Guid, i64), now_ns: i64, packets: u64, bytes: u64) {
         if self.messages.len() >= MESSAGES_MAX && !self.messages.contains_key(&key) {
             return;
         }
-        let message = self.messages.entry(key).or_insert(Message {
-            first_ns: now_ns,
-            last_ns: now_ns,
-            packets: 0,
-            bytes: 0,
-        });
-        message.last_ns = message.last_ns.max(now_ns);
-        message.packets += packets;
-        message.bytes += bytes;
+        let message = self.messages.entry(key);
+        message
+            .or_insert(Message::begun(now_ns))
+            .add(now_ns, packets, bytes);
     }
+}
+
+/// What is known of a datagram so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    is_user: bool,
+    has_data: bool,
+    is_hidden: bool,
+}
+
+/// Between whom a submessage goes; nobody's prefix is everybody.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    from: GuidPrefix,
+    to: GuidPrefix,
+}
+
+/// A message, or one of its fragments.
+struct Part {
+    sequence: i64,
+    /// Payload here.
+    bytes: u64,
+    /// Payload of the whole message.
+    of_bytes: u64,
 }
 
 fn kind_of(submessage: &Submessage<'_>) -> (Kind, Option<EntityId>) {
@@ -313,10 +438,18 @@ fn side_of(entity: EntityId) -> Side {
     }
 }
 
-fn part_of_message(submessage: &Submessage<'_>) -> Option<(i64, usize)> {
+fn part_of_message(submessage: &Submessage<'_>) -> Option<Part> {
     match submessage {
-        Submessage::Data(data) => Some((data.sequence.0, data.payload.len())),
-        Submessage::DataFrag(data) => Some((data.sequence.0, data.payload.len())),
+        Submessage::Data(data) => Some(Part {
+            sequence: data.sequence.0,
+            bytes: data.payload.len() as u64,
+            of_bytes: data.payload.len() as u64,
+        }),
+        Submessage::DataFrag(data) => Some(Part {
+            sequence: data.sequence.0,
+            bytes: data.payload.len() as u64,
+            of_bytes: u64::from(data.sample_size),
+        }),
         _ => None,
     }
 }
@@ -417,6 +550,73 @@ mod tests {
         for (datagram, ms) in [(&large, 1), (&large, 3), (&answer, 4), (&large, 30)] {
             counts.add(datagram, ms * 1_000_000);
         }
+        let spans = counts.bursts().map(|b| (b.packets, b.last_ns - b.first_ns));
+        assert_eq!(spans.collect::<Vec<_>>(), [(4, 2_000_000), (2, 0)]);
+    }
+
+    /// The same with the writer of another topic of a user's.
+    fn of_graph((id, mut body): (u8, Vec<u8>)) -> (u8, Vec<u8>) {
+        let writer = match id {
+            0x15 => 8..11,
+            _ => 4..7,
+        };
+        body[writer].copy_from_slice(&[0, 0, 2]);
+        (id, body)
+    }
+
+    /// ACKNACK for a writer of kind 3, addressed to `to`.
+    fn acknack(writer: u8, to: u8) -> [(u8, Vec<u8>); 2] {
+        let mut body = vec![0, 0, 1, 4, 0, 0, writer, 3];
+        for word in [0_u32, 2, 0, 1] {
+            body.extend(word.to_le_bytes());
+        }
+        [(0x0e, vec![to; 12]), (0x06, body)]
+    }
+
+    #[test]
+    fn the_graph_that_nodes_tell_of_is_no_message_of_the_test() {
+        let mut counts = Counts::of_messages(20);
+        let mut message = data(0x03, 1);
+        message.1.extend([0; 16]);
+        // They meet, and tell of their nodes; acknowledgements of both go to both.
+        counts.add(&datagram(&[heartbeat(0x03)]), 1);
+        counts.add(&datagram(&acknack(1, 7)), 2);
+        counts.add(&with_data_flag(datagram(&[of_graph(data(0x03, 1))])), 3);
+        counts.add(&datagram(&acknack(2, 7)), 4);
+        assert_eq!(counts.builtin.count, 8);
+        assert_eq!(counts.packets_between(), 0);
+
+        counts.add(&with_data_flag(datagram(&[message.clone()])), 10);
+        counts.add(&datagram(&acknack(1, 7)), 11);
+        counts.add(&datagram(&acknack(1, 9)), 12); // to somebody else's writer
+        counts.add(&with_data_flag(datagram(&[of_graph(data(0x03, 2))])), 13);
+        message.1[16] = 2; // the next
+        counts.add(
+            &with_data_flag(datagram(&[message, of_graph(heartbeat(0x03))])),
+            14,
+        );
+        counts.add(&datagram(&acknack(1, 0)), 15); // to whom it may concern
+
+        assert_eq!(counts.user_data.count, 4);
+        assert_eq!(counts.user_other.count, 4);
+        assert_eq!(counts.builtin.count, 8 + 4);
+        assert_eq!(counts.packets_between(), 10);
+        assert_eq!(counts.messages().count(), 2);
+    }
+
+    #[test]
+    fn encrypted_packets_before_the_first_whole_message_are_no_message() {
+        let mut counts = Counts::of_messages(2000);
+        let large = datagram(&[(0x30, vec![0; 1100])]);
+        let small = datagram(&[(0x30, vec![0; 60])]);
+        let handshake = [(&large, 1), (&small, 2), (&large, 50), (&small, 51)];
+        let messages = [(&large, 100), (&small, 101), (&large, 102), (&large, 130)];
+        for (datagram, ms) in handshake.iter().chain(&messages) {
+            counts.add(datagram, ms * 1_000_000);
+        }
+        let counted = [counts.user_data, counts.user_other, counts.builtin];
+        assert_eq!(counted.map(|tally| tally.count), [6, 0, 10]);
+        assert_eq!(counts.packets_between(), 8);
         let spans = counts.bursts().map(|b| (b.packets, b.last_ns - b.first_ns));
         assert_eq!(spans.collect::<Vec<_>>(), [(4, 2_000_000), (2, 0)]);
     }

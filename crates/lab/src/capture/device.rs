@@ -46,12 +46,13 @@ pub struct Heard {
 }
 
 impl Capture {
-    /// Begins to hear `device`; packets also go to `file` if there is one.
+    /// Begins to hear `device`; packets also go to `file` if there is one. Followed are
+    /// writers with messages of `message_bytes_min` serialized bytes and more.
     ///
     /// # Errors
     /// No such device, no right to open packet sockets (CAP_NET_RAW), or the file cannot
     /// be made.
-    pub fn start(device: &str, file: Option<&Path>) -> Result<Self> {
+    pub fn start(device: &str, file: Option<&Path>, message_bytes_min: u64) -> Result<Self> {
         let socket = open(device)?;
         let pcap = file
             .map(|path| {
@@ -63,7 +64,10 @@ impl Capture {
         let stopped = stop.clone();
         let thread = std::thread::Builder::new()
             .name("capture".into())
-            .spawn(move || hear(&socket, pcap, &stopped))
+            .spawn(move || {
+                let counts = Counts::of_messages(message_bytes_min);
+                hear(&socket, pcap, counts, &stopped)
+            })
             .context("start a thread")?;
         Ok(Self {
             device: device.into(),
@@ -137,8 +141,12 @@ fn received(device: &str) -> Result<u64> {
 }
 
 /// The thread: until it is stopped and nothing waits any more.
-fn hear(socket: &OwnedFd, mut pcap: Option<PcapWriter>, stop: &AtomicBool) -> Result<Counts> {
-    let mut counts = Counts::default();
+fn hear(
+    socket: &OwnedFd,
+    mut pcap: Option<PcapWriter>,
+    mut counts: Counts,
+    stop: &AtomicBool,
+) -> Result<Counts> {
     let mut reassembly = Reassembly::default();
     let mut buffer = vec![0; FRAME_BYTES_MAX];
     loop {
