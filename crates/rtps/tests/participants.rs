@@ -702,6 +702,70 @@ fn on_this_host_only_ports_that_somebody_is_bound_to_are_announced_to() {
     }
 }
 
+/// The address of the participant at `index` where all share a host without multicast.
+fn port(index: usize) -> Locator {
+    Locator::udp_v4([127, 0, 0, 1], 7410 + 2 * index as u16)
+}
+
+/// Participants of one host that call its first four ports.
+fn on_one_host(count: usize) -> Domain {
+    let mut domain = Domain::new(1);
+    for index in 0..count {
+        let mut config = config(index, 0);
+        config.metatraffic_multicast.clear();
+        config.metatraffic_unicast = vec![port(index)];
+        config.announce_to = (0..4).map(port).filter(|at| *at != port(index)).collect();
+        domain.join(config);
+    }
+    domain
+}
+
+#[test]
+fn who_has_answered_does_not_hear_a_birth_again_and_who_comes_meanwhile_does() {
+    let mut domain = on_one_host(2);
+    let heard = |domain: &Domain| domain.nodes[1].machine.stats().announcements_received;
+    domain.run_for(millis(50));
+    assert_eq!(domain.nodes[0].machine.participants().count(), 1);
+    let at_first = heard(&domain);
+    domain.run_for(millis(700));
+    assert_eq!(heard(&domain), at_first);
+    // Where nobody was, all of the burst went from both: after 0, 100, 200 and 400 ms.
+    assert_eq!(domain.sent[&port(3)].0, 2 * 4);
+    // The last of it and what comes each period after are for all: leases live by it.
+    domain.run_for(millis(100));
+    assert_eq!(heard(&domain), at_first + 1);
+    domain.run_for(secs(3));
+    assert_eq!(heard(&domain), at_first + 2);
+}
+
+#[test]
+fn whom_the_answer_did_not_reach_hears_a_birth_again() {
+    let mut domain = on_one_host(2);
+    // The first calls, and is not heard until its third.
+    domain.cuts = vec![(0, 1), (1, 0)];
+    domain.run_for(millis(150));
+    domain.cuts.clear();
+    domain.run_for(millis(60));
+    for node in 0..2 {
+        assert_eq!(domain.nodes[node].machine.participants().count(), 1);
+    }
+}
+
+#[test]
+fn a_change_is_repeated_to_those_who_know_us() {
+    let mut domain = on_one_host(2);
+    domain.run_for(millis(50));
+    domain.cuts = vec![(0, 1)];
+    let now = domain.now;
+    let machine = &mut domain.nodes[0].machine;
+    machine.update_user_data(now, b"enclave=/elsewhere;".to_vec());
+    domain.run_for(millis(50));
+    domain.cuts.clear();
+    domain.run_for(millis(60));
+    let told = domain.nodes[1].machine.participants().next();
+    assert_eq!(told.expect("the first").user_data, b"enclave=/elsewhere;");
+}
+
 #[test]
 fn automatic_liveliness_is_asserted_twice_per_lease_and_only_while_needed() {
     let mut domain = Domain::met(2);

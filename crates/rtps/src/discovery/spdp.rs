@@ -5,7 +5,7 @@
 //! Cadence: five announcements in the first 800 ms, so that one lost datagram
 //! does not cost a period, then one per period. The period is shortened by up
 //! to a tenth, depending on our identity, so that participants which started
-//! together drift apart.
+//! together drift apart. What repeats a birth is not for those who have answered.
 //!
 //! Neighbours know us without: the more of them there are, the rarer we
 //! announce to everybody, so that a host with two hundred processes says little
@@ -156,6 +156,8 @@ impl Company {
 pub(crate) enum Audience {
     /// Everybody who may be there.
     All,
+    /// The same without those who have answered: they have heard what is repeated.
+    Strangers,
     /// Those who would take our silence for our end.
     Others,
 }
@@ -225,16 +227,17 @@ impl Announcer {
             true => &BURST_IN_CROWD,
             false => &BURST,
         };
+        let pause = burst.get(self.sent);
         let audience = match now < self.next_to_all {
             true => Audience::Others,
+            false if pause.is_some() && self.is_birth_repeated() => Audience::Strangers,
             false => Audience::All,
         };
-        let pause = burst.get(self.sent);
         // A driver that was late (suspended) sends one announcement, not all
         // that it missed.
         if let Some(pause) = pause {
             self.next_to_all = now + Duration::from_millis(*pause);
-        } else if audience == Audience::All {
+        } else if audience != Audience::Others {
             self.next_to_all = now + self.period.times(company.periods());
         }
         self.sent = self.sent.saturating_add(1);
@@ -246,6 +249,15 @@ impl Announcer {
             self.next = Instant::FAR_FUTURE;
         }
         Some(audience)
+    }
+
+    /// Whether what is announced has been once, and is the first that ever was: who has
+    /// answered knows it. A change may have been missed by those who know us, and
+    /// between short leases no announcement can be spared.
+    fn is_birth_repeated(&self) -> bool {
+        let is_first = self.sequence == SequenceNumber::FIRST && self.sent > 0;
+        let burst = BURST.iter().sum();
+        is_first && self.period >= Duration::from_millis(burst)
     }
 
     /// Somebody depends on hearing us from now on. Where it is the first of
@@ -333,7 +345,7 @@ mod tests {
         while announcer.next_timeout() < end {
             let now = announcer.next_timeout();
             match announcer.take_due(now, who) {
-                Some(Audience::All) => counts[0] += 1,
+                Some(Audience::All | Audience::Strangers) => counts[0] += 1,
                 Some(Audience::Others) => counts[1] += 1,
                 None => {}
             }

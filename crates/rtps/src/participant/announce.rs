@@ -13,6 +13,7 @@ use crate::time::Instant;
 use crate::wire::{Data, Heartbeat};
 
 use super::candidate::{Answer, AnswerSizes, Proof, proof, route};
+use super::peer::Peer;
 use super::{LostReason, Participant, ParticipantEvent};
 use crate::stats::Tally;
 
@@ -206,12 +207,32 @@ impl Participant {
             return;
         }
         let targets = self.places_to_announce_at();
-        if !targets.is_empty() {
-            self.write_announcement(&targets, None, None, out);
+        if audience == Audience::Strangers {
+            let strange = targets.iter().filter(|at| !self.has_peer_at(at));
+            self.announce_at(&strange.copied().collect(), out);
+            return;
         }
+        self.announce_at(&targets, out);
         for (prefix, route) in self.peers.not_listening_at(&targets) {
             self.write_announcement(&route.locators, Some(prefix), None, out);
         }
+    }
+
+    fn announce_at(&self, places: &Arc<[Locator]>, out: &mut Outbox) {
+        if !places.is_empty() {
+            self.write_announcement(places, None, None, out);
+        }
+    }
+
+    /// Whether at a place of this host one is that we speak with. It has answered to
+    /// become that: what shares its port with it, as several of Cyclone DDS's do in one
+    /// process, has heard what it has.
+    fn has_peer_at(&self, at: &Locator) -> bool {
+        let is_there = |peer: &Peer| {
+            let route = &peer.metatraffic;
+            route.is_same_host() && route.locators.iter().any(|l| l.port == at.port)
+        };
+        at.is_loopback() && self.peers.others().any(|(_, peer)| is_there(peer))
     }
 
     /// Whether an announcement is due.
@@ -230,8 +251,7 @@ impl Participant {
     /// where nobody is.
     fn places_to_announce_at(&self) -> Arc<[Locator]> {
         let is_vain = |at: &Locator| {
-            let loopback = at.to_udp_v4().is_some_and(|(ip, _)| ip[0] == 127);
-            loopback && (self.peers.has_neighbour_at(at.port) || self.is_unbound(at.port))
+            at.is_loopback() && (self.peers.has_neighbour_at(at.port) || self.is_unbound(at.port))
         };
         if !self.announce_to.iter().any(is_vain) {
             return self.announce_to.clone();
