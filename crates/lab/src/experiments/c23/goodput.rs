@@ -3,7 +3,7 @@
 
 use pteros_testbed::Failure;
 
-use super::{CPU, by_way_and_size};
+use super::by_way_and_size;
 use crate::exhibit::{self, Exhibit};
 use crate::experiment::{
     Better, Cell, Experiment, Extent, Measured, Metric, Paper, Published, Scope, Statistic,
@@ -19,7 +19,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     title: "Goodput by size",
     shows: "fig. 4",
     asks: "How much gets through, at which CPU, and does it collapse anywhere?",
-    metrics: &[GOODPUT, MESSAGES, CPU],
+    metrics: &[GOODPUT, MESSAGES, CPU, CPU_EACH],
     cells,
     run,
     published: &[
@@ -65,6 +65,20 @@ const MESSAGES: Metric = Metric {
     name: "messages",
     unit: "Hz",
     better: Better::Higher,
+    statistic: Statistic::Mean,
+};
+
+/// All processes together. Whoever gets more through may use more.
+const CPU: Metric = Metric {
+    better: Better::Neither,
+    ..super::CPU
+};
+
+/// What a message costs all processes together.
+const CPU_EACH: Metric = Metric {
+    name: "CPU per message",
+    unit: "us",
+    better: Better::Lower,
     statistic: Statistic::Mean,
 };
 
@@ -145,6 +159,10 @@ fn run(lab: &Lab, cell: &Cell) -> Result<Measured, Failure> {
             .figures
             .push((GOODPUT.name, hz * size as f64 / 1e6));
         measured.figures.push((MESSAGES.name, hz));
+        if hz > 0.0 {
+            let each = (CPU_EACH.name, flowed.load() * 1e6 / hz);
+            measured.figures.push(each);
+        }
     }
     measured.figures.push((CPU.name, flowed.load() * 100.0));
     Ok(measured)
@@ -155,6 +173,7 @@ fn exhibits(view: &View) -> Vec<Exhibit> {
         Exhibit::Table(exhibit::comparison(view, &GOODPUT)),
         Exhibit::Table(exhibit::comparison(view, &MESSAGES)),
         Exhibit::Table(exhibit::comparison(view, &CPU)),
+        Exhibit::Table(exhibit::comparison(view, &CPU_EACH)),
     ];
     for (way, _) in WAYS {
         let title = format!("{way}: goodput by size (fig. 4)");
