@@ -51,8 +51,10 @@ impl Writer {
             .groups
             .get_mut(group)
             .is_some_and(|group| group.asking.note_answer(&self.config.heartbeat));
-        if is_first {
-            // Now it may be told of what has been written meanwhile.
+        if is_first && acknack.state.base() <= self.last {
+            // Now it may be told of what has been written meanwhile. (One that only knows
+            // our announcement gets a heartbeat below, though the match has just sent one:
+            // that may have come before it knew us.)
             reader.heartbeat_due = true;
             self.has_debts = true;
         }

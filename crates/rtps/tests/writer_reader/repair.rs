@@ -158,6 +158,19 @@ fn a_reader_that_never_answers_is_told_of_samples_in_the_end() {
 }
 
 #[test]
+fn where_nothing_was_written_a_reader_that_has_answered_is_told_nothing_more() {
+    let mut pair = Pair::new();
+    let w = pair.writer(0, reliable());
+    let r = pair.reader(1, reliable());
+    pair.join(w, r);
+    pair.run_ms(500);
+    // Who matches says so, the writer by a heartbeat and the reader by a question,
+    // and both are answered: either may come to one that does not know the other yet.
+    assert_eq!(pair.net.count(is_heartbeat), 2);
+    assert_eq!(pair.net.count(is_acknack), 1 + 2);
+}
+
+#[test]
 fn an_acknack_that_comes_unasked_is_no_answer_to_a_heartbeat() {
     let mut pair = Pair::new();
     let w = pair.writer(0, reliable());
