@@ -1,9 +1,11 @@
 //! Every type hash that ROS 2 Jazzy computed is reproduced, at run time from the
 //! definitions and in the constants of the generated types.
 
-use pteros_interfaces::{TYPES, library};
+use pteros_interfaces::{TYPES, library, nav_msgs, std_msgs, test_msgs};
+use pteros_msg::Message;
 use pteros_msg::hash::TypeHash;
 use pteros_msg::library::split_full_name;
+use pteros_msg::typeobject::{TypeObjects, is_announced};
 use std::collections::BTreeMap;
 
 /// Packages that ROS 2 uses in its own tests and tutorials; not shipped as types.
@@ -87,6 +89,23 @@ fn generated_constants_reproduce_every_known_hash() {
             .any(|(full, _)| full.split('/').next() == package)
     });
     assert!(known.is_empty(), "not generated: {known:?}");
+}
+
+#[test]
+fn what_discovery_announces_of_a_type_is_known_before_anything_runs() {
+    fn check<M: Message>(announced: bool) {
+        let description = M::type_description();
+        let made = match is_announced(description) {
+            true => TypeObjects::new(description).unwrap().information(),
+            false => Vec::new(),
+        };
+        assert_eq!(M::TYPE_INFORMATION, made, "{}", M::TYPE_NAME);
+        assert_eq!(!made.is_empty(), announced, "{}", M::TYPE_NAME);
+    }
+    check::<std_msgs::msg::String>(true);
+    check::<nav_msgs::msg::Odometry>(true);
+    check::<test_msgs::srv::Arrays_Response>(false);
+    check::<std_msgs::msg::UInt8MultiArray>(false);
 }
 
 #[test]

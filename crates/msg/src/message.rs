@@ -50,6 +50,14 @@ pub trait Message:
     /// [`key_bytes_max`](crate::key::key_bytes_max) says.
     const KEY_BYTES_MAX: usize = 0;
 
+    /// What discovery announces of the type ([`TypeObjects::information`]), known
+    /// before anything runs; empty where nothing is announced
+    /// ([`is_announced`]).
+    ///
+    /// [`TypeObjects::information`]: crate::typeobject::TypeObjects::information
+    /// [`is_announced`]: crate::typeobject::is_announced
+    const TYPE_INFORMATION: &'static [u8] = &[];
+
     /// The type's name in DDS: ROS's mapping, unless the definition names
     /// another (`@dds_name`).
     fn dds_type_name() -> String {

@@ -36,7 +36,7 @@ use crate::logger::LoggerServices;
 use crate::parameter::{ParameterFile, ParameterServices, ParameterStore};
 use crate::payload_memory::PayloadMemory;
 use crate::publisher::{Publisher, PublisherOptions, RawPublisher};
-use crate::qos::QosProfile;
+use crate::qos::{DurabilityPolicy, QosProfile};
 use crate::sample::Sample;
 use crate::set_qos::InForce;
 use crate::subscription::{
@@ -237,7 +237,12 @@ impl NodeCore {
             let domain_id = runtime.options().domain_id;
             default_name(domain_id, &self.path(), &topic)
         };
-        spec.store = Some(options.store.unwrap_or_else(own_name));
+        spec.store = match options.qos.durability {
+            DurabilityPolicy::Transient | DurabilityPolicy::Persistent => {
+                Some(options.store.unwrap_or_else(own_name))
+            }
+            _ => None,
+        };
         let created = match &options.pace {
             Some(pace) => runtime.create_paced_writer(spec, pace),
             None => runtime.create_writer(spec),
@@ -768,7 +773,10 @@ impl<'a> TypeFacts<'a> {
             dds_name: T::dds_type_name(),
             hash: Some(T::TYPE_HASH),
             keying: key_reader::<T>().map_or(Keying::Keyless, Keying::Keyed),
-            message_type: MessageType::Described(T::type_description),
+            message_type: MessageType::Described {
+                describe: T::type_description,
+                announced: T::TYPE_INFORMATION,
+            },
             definitions: T::definitions,
         }
     }

@@ -34,8 +34,13 @@ pub enum MessageType {
     /// Its name alone: nothing can be filtered here.
     #[default]
     Unknown,
-    /// A generated type's description.
-    Described(fn() -> &'static TypeDescription),
+    /// A generated type.
+    Described {
+        /// Its description, built on first use.
+        describe: fn() -> &'static TypeDescription,
+        /// `Message::TYPE_INFORMATION`.
+        announced: &'static [u8],
+    },
     /// A type known at run time.
     Dynamic(DynamicType),
 }
@@ -44,7 +49,7 @@ impl MessageType {
     fn resolve(&self) -> Option<DynamicType> {
         match self {
             Self::Unknown => None,
-            Self::Described(description) => DynamicType::new(description()).ok(),
+            Self::Described { describe, .. } => DynamicType::new(describe()).ok(),
             Self::Dynamic(ty) => Some(ty.clone()),
         }
     }

@@ -37,7 +37,6 @@ use crate::room::Patience;
 use crate::security::{self, Credentials, Security, SecurityOptions};
 use crate::shared_memory::SharedMemoryOptions;
 use crate::trace::{self, TraceOptions, Tracer};
-use crate::type_objects::Announced;
 use crate::volley::Volley;
 use crate::waiters::Waiters;
 use crate::writer::WriterEndpoint;
@@ -182,7 +181,6 @@ pub struct Core {
     /// Never has work: for turns on nobody's behalf.
     pub(crate) no_queue: ReadyQueue,
     pub(crate) graph: Graph,
-    pub(crate) announced_types: Announced,
     pub(crate) linking: Linking,
     pub(crate) counters: Counters,
     /// It is not known whether the socket has room for a burst.
@@ -286,7 +284,6 @@ impl Core {
             advice: opened.advice,
             graph: Graph::new(participant.clone(), options.enclave.clone()),
             participant,
-            announced_types: Announced::default(),
             match_order: Mutex::default(),
             table: RwLock::default(),
             deadlines: Deadlines::new(),

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use pteros_interfaces::rmw_dds_common::msg::{Gid, NodeEntitiesInfo, ParticipantEntitiesInfo};
 use pteros_msg::cdr::{DecodeError, Decoder, Representation, payload_len, to_payload};
-use pteros_msg::message::{Message, dds_type_name};
+use pteros_msg::message::Message;
 use pteros_rtps::discovery::data::{EndpointData, ParticipantData};
 use pteros_rtps::fault;
 use pteros_rtps::id::{Guid, GuidPrefix};
@@ -367,7 +367,7 @@ impl Core {
         };
         let spec = |qos: EndpointQos| EndpointSpec {
             topic: DISCOVERY_TOPIC.into(),
-            type_name: dds_type_name(ParticipantEntitiesInfo::TYPE_NAME),
+            type_name: ParticipantEntitiesInfo::dds_type_name(),
             qos,
             ..EndpointSpec::default()
         };

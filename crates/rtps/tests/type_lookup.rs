@@ -16,10 +16,11 @@ use pteros_rtps::time::Duration;
 /// Node 0 has a writer of odometry, announced with its type.
 fn with_odometry(domain: &mut Domain) -> Guid {
     let objects = TypeObjects::new(Odometry::type_description()).unwrap();
-    domain.nodes[0].machine.offer_type(&objects);
+    let machine = &mut domain.nodes[0].machine;
+    machine.promise_type(Odometry::TYPE_INFORMATION, Odometry::type_description);
     let guid = domain.new_guid(0, EntityId::KIND_WRITER_NO_KEY);
     let mut data = endpoint(guid, "rt/odom", &objects.name, EndpointQos::default());
-    data.type_information = Some(objects.information().into());
+    data.type_information = Some(Odometry::TYPE_INFORMATION.into());
     domain.write_endpoint(0, data);
     domain.run_for(Duration::from_millis(500));
     guid

@@ -42,6 +42,10 @@ pub mod msg {
             "6398fe763154554353930716b225947f93b672f0fb2e49fdd01bb7a7e37933e9",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("action_msgs::msg::dds_::GoalInfo_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -118,6 +122,10 @@ pub mod msg {
             "32f4cfd717735d17657e1178f24431c1ce996c878c515230f6c5b3476819dbb9",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("action_msgs::msg::dds_::GoalStatus_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -170,6 +178,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "6c1684b00f177d37438febe6e709fc4e2b0d4248dca4854946f9ed8b30cda83e",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("action_msgs::msg::dds_::GoalStatusArray_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -259,6 +271,10 @@ pub mod srv {
             "3d3c84653c1f96918086887e1dcb236faec88b81a5b14fd4cf4840065bcdf8af",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("action_msgs::srv::dds_::CancelGoal_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -313,6 +329,10 @@ pub mod srv {
             "35e682cf3f510e83c70a82a4aac888496dedee56773bf9d8e5e0aa81f9e1c960",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("action_msgs::srv::dds_::CancelGoal_Response_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -359,6 +379,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "178f81615ce6be41ad328211d7a56b08b00e73f41f0b8aec256b2f3ff97a5e7e",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("action_msgs::srv::dds_::CancelGoal_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =

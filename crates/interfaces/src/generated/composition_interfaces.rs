@@ -47,6 +47,10 @@ pub mod srv {
             "57c879a1825b3fa15fd58e70d2e73223af6b9c45c7ae104cc107e73464d3a724",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("composition_interfaces::srv::dds_::ListNodes_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -89,6 +93,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "b7cd8401aedcd85c4cedce384944001d5c1ab611e0164a8207045cfcaf4a2584",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xa6\xff\xff\xde\x9f\x1f\xe22\xe4\xcd\xb7\xa6>O\x00D\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x1a5\xe7\xa6,{\xa9\xe2%\xdes\x19\"\x03\x00\xa1\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("composition_interfaces::srv::dds_::ListNodes_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -136,6 +145,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "843ad4c80092060d68dbf8008ce53354314d98257cddddaf55df03abd7321b38",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("composition_interfaces::srv::dds_::ListNodes_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -224,6 +237,10 @@ pub mod srv {
             "7d3496175f54f92d652547e144c9b2a3b22afd604f84ed70adfcd1cfe35801b5",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("composition_interfaces::srv::dds_::LoadNode_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -274,6 +291,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "08cdf942efabec2448fd03c131f3627a33ed05376400612425f871feb87ca9fd",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xe5\x8c\x8eqU\xb7<\xa2\xf3\xd9\xa4\x19\x03J\x00W\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2g\xf6\x98\x8d\xab\x12\xb9\xf3\xc6\xde\xa4\x96\x96\xbe\x00\xd0\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("composition_interfaces::srv::dds_::LoadNode_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -321,6 +343,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "db276d4eb31443e4d30cfb4b0c01bcd22af27fc95be8e1ba2cc56d7772219cd2",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("composition_interfaces::srv::dds_::LoadNode_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -380,6 +406,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "95d5cfc357956740190c7685ac868d9c7c98dcb8c1416aae8eaa351422074e12",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1r\x95\x9d\xca\x02\xa6=}jK_B\xf2\xdd\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xde!\xc0\x18\xc2\x12(\x15\x85\xac\xaegT\x84\x00p\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("composition_interfaces::srv::dds_::UnloadNode_Request_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -423,6 +454,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "fa7fc38f9206220a6bc1558a3c019269e5aa592f7fae01dffbd19f56eb86d599",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xddL;I?\x95C9\xd6\x10\xd0\x9c\xd8\xe2\x008\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2;\xe9_\x92\"\x81\xa1\xa7\x14\x99\xec\x1a\xd9\x98\x00\x90\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("composition_interfaces::srv::dds_::UnloadNode_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -470,6 +506,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "448a525df1406f0c3dc653b03c68cb80d5c67cff48a8006a65f76f13e23e29cf",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("composition_interfaces::srv::dds_::UnloadNode_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =

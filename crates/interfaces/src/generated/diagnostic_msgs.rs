@@ -41,6 +41,10 @@ pub mod msg {
             "5a8a36efb05fb25070fa0fb3810290c0e6cd4862b54a8fb975a1ee8dc55a333e",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("diagnostic_msgs::msg::dds_::DiagnosticArray_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -130,6 +134,10 @@ pub mod msg {
             "b0e3e692ea2d54a8af2f4ef1930e81556a2db55216b771f8a7d2724ed47bf0e4",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("diagnostic_msgs::msg::dds_::DiagnosticStatus_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -201,6 +209,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "d68081eaa540288c5440753baecef0c4e16e81a5f78ad68902ded5100413bb42",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x9c\x8aD\xbb\xc7\x97P\x8ba\xc8j\x9c\xed\x97\x008\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xd5\"\xb6  \xed*g\xc5\xa7_\x1a\x1a\x1b\x00t\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("diagnostic_msgs::msg::dds_::KeyValue_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -317,6 +330,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "e0b6572a07c2b3ca2c4f2acf742297661f6ceb50f5baa4f9305b6094cf950146",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1B\x14@\xabf\xb6\xd3\xf2\xd6(\xc6+\xab\xea\x00(\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xf1m[\x82\xcar\xdc\xa1\xf9\x87\x07|\x05[\x00q\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("diagnostic_msgs::srv::dds_::AddDiagnostics_Request_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -360,6 +378,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "e7070a2373c892c4cf071dcd90405d7696187eb2ff0e40d8b6472a04a4b73d22",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xc4\xb8n\xa6($\xa6\x04\xc2\xdd<U`)\x008\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2q\xba#T\xb0}\xc3@\xa4\xdc\x04)#\x0e\x00\x8a\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("diagnostic_msgs::srv::dds_::AddDiagnostics_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -407,6 +430,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "21ac801810297ae86b5e5dcc665bbd1918bf71b19615c031c4c6e755ada80c7c",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("diagnostic_msgs::srv::dds_::AddDiagnostics_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -463,6 +490,10 @@ pub mod srv {
             "3bb94b497e74e9beed2dddc7212d3ae596696d30413bd1550fe932fc20efb8a4",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("diagnostic_msgs::srv::dds_::SelfTest_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -510,6 +541,10 @@ pub mod srv {
             "489da82e00dce6671cb0ff423a0f0939b546336fbfe49d6c7e64c9b89f898f57",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("diagnostic_msgs::srv::dds_::SelfTest_Response_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -556,6 +591,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "949f4bd418dae483879d649012beff105276e5b75b3c7445693c70dca1687718",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("diagnostic_msgs::srv::dds_::SelfTest_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =

@@ -36,6 +36,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "4765c142500f8fd4e1a32fb3edd7b7d9d822a16ec270445f5120e772c5f9aed5",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x8d \xae\x0e\xd5Sb\"b\xc7\x1b\xa7+G\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x1fkS\xbb\x9d\xe0\x10[O\xce\xb51\xd3\xf1\x00[\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::Bool_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -90,6 +95,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "f014e0424be54b8ba7c35490aea4198be92df1de4e88f4e19a2fbbce2e020bb9",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::Byte_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -149,6 +158,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "257fc3429b3c4dd0aea678c234f543665d1144b396f82c7ee60fed151e1dace3",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::ByteMultiArray_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -213,6 +226,10 @@ pub mod msg {
             "320dcd57e1183fb08463cc3ab50bf7e5ce0ecee39f64d15a9e9eeca3384c91a5",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::Char_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -263,6 +280,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "73c22a7341eeccf8ef504a991e60d4078223f0931a5d5d212800e7c978903c58",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::Empty_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -317,6 +338,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "6a112d9235f8e8088d7a2bc77cb955341ac0d5c9870bdc592651a4186bb246f3",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x1am4\x12E\x01\xf3]\x19Jv\xd4\x99\xef\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2IN\xa2%0@\xf3x\xcf\xfa\x81\xc9X\xb9\x00[\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::Float32_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -376,6 +402,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "8705278e8d206a9711133794ce6466281e9698138331c4b3d91e6cc9e9dfee26",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1|\x8f*U\xfa*]\xc1D\xac\x1f\xd7\xea\xc2\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\xb5T\x8dB\xe0\xc1\xff;\xf0\x03\xfc2\xa1\xc2\x00\x97\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf24]1vg\xd3\xedt\xd6\xa5\x06Ns!\x00\x99\x00\x00\x00\x14\x00\x00\x00\xf2\xb10a\xc9\xc1\xc0-\xb0\'\x8a\x894I\xbf\x00\x9a\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::Float32MultiArray_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -439,6 +470,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "74c137b7930c26339425a95fcfab441199bc41e0e572d3a0c9e95badd72b50da",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xa1\xda\xc27^\x1e\x9ay\xd1(\xe3\xc8\xfa\xa0\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2v\xbf\x1cv\x97\xd5\xee~Iu\xa4\x92\x1e\xe5\x00[\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::Float64_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -498,6 +534,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "62a0985e7920b7bc489d1392f08c06ba0080fff5b8eaa09b27dcac122f50ad95",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1B\x8aD[\xf0\xb5o\"\xba\xdb(\xceR\x98\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\x12(0}\xadv\xee\x7fx\x16e\x85\x10\xda\x00\x97\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf24]1vg\xd3\xedt\xd6\xa5\x06Ns!\x00\x99\x00\x00\x00\x14\x00\x00\x00\xf2\xb10a\xc9\xc1\xc0-\xb0\'\x8a\x894I\xbf\x00\x9a\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::Float64MultiArray_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -561,6 +602,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "332d94306732e4e35da38e5ae744ff35bbdaeca300908dc43488d3a844687cd6",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xe5R\xb6\xceJ\xbbV$\xd7\x86{\xf2\x192\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2V\xa6Yj\x99\xea3\rD\xb3\xe2b\x8di\x00[\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::Int16_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -620,6 +666,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "d663e739410479619bfb7b9b94b0a764998acffadb8b7f5b200affa87b7ffdd2",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\x81[D\x96\x15{\xcb\xf472\xae\x9d\x9e\x8e\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\x00\r\xbc\x9a\xff~I\xa1\xa3\xf5I\x80x\x0e\x00\x93\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf24]1vg\xd3\xedt\xd6\xa5\x06Ns!\x00\x99\x00\x00\x00\x14\x00\x00\x00\xf2\xb10a\xc9\xc1\xc0-\xb0\'\x8a\x894I\xbf\x00\x9a\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::Int16MultiArray_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -683,6 +734,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "5cd04cd7f3adb9d6c6064c316047b24c76622eb89144f300b536d657fd55e652",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1q\xcf\xe3\xf8M\x83\xd3\x060\x18\x9aM\xcfY\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x02L\x92Q{.\xd7\x89\x9e\x14\x94\xc2\xe7\xa4\x00[\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::Int32_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -742,6 +798,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "b347aff8e38e2ce3f7f4023db7922d2d4abb9d593b03c40b1427640c26595bfa",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\x85\x92\xef\xb3]\xd3v\xc1\r\xbb]\xde\x85\x13\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2T\xc8\xb4\xb6U\xe8\xcf\xb3kP\xf8\x96m\xdb\x00\x93\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf24]1vg\xd3\xedt\xd6\xa5\x06Ns!\x00\x99\x00\x00\x00\x14\x00\x00\x00\xf2\xb10a\xc9\xc1\xc0-\xb0\'\x8a\x894I\xbf\x00\x9a\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::Int32MultiArray_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -805,6 +866,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "1b3b9a6502f560d079520c73c685a9550e5a1838d2cefd537fe0aba75a3639a0",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x07EV\xeb\xad\x01\"#\xef\xd0N\x95&\xc2\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xb8\x15{\x88\xaa\xfe\x91\x86\xe9c\xee:\xa0\"\x00[\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::Int64_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -864,6 +930,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "ebce42c0d2b81bc5309deb0b2d83e30236aeb4899aea3cc7ddd18787af39c94a",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\xb9\x8b\xf9\xd9\"$i\xdaW\x17\x1f\xc0$\xf4\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\xf3\'\x16\xc7M\x9a\xd4G\xf4\x19\xe3S\x81N\x00\x93\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf24]1vg\xd3\xedt\xd6\xa5\x06Ns!\x00\x99\x00\x00\x00\x14\x00\x00\x00\xf2\xb10a\xc9\xc1\xc0-\xb0\'\x8a\x894I\xbf\x00\x9a\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::Int64MultiArray_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -928,6 +999,10 @@ pub mod msg {
             "2e9ef643d84ff37840fe787d1269aa06268960e294f4a0f5eb1e9d4eb21cbb57",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::Int8_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -986,6 +1061,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "6d26932aefc0e5c0c473613376338609bac9925e3527dc4e8fab6b6783b6d680",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::Int8MultiArray_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1056,6 +1135,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "a785cb9839e177e3eb760260139a919fec87821edc3314c592f2725abbf0bfcd",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf24]1vg\xd3\xedt\xd6\xa5\x06Ns!\x00\x99\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::MultiArrayDimension_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1124,6 +1208,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "ba42ea30074e5826a1e91f70f3660dda2996937169487f877fc20a8a402e2c27",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2\xb10a\xc9\xc1\xc0-\xb0\'\x8a\x894I\xbf\x00\x9a\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf24]1vg\xd3\xedt\xd6\xa5\x06Ns!\x00\x99\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::MultiArrayLayout_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1186,6 +1275,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "5509d866a579951f2fc6c19577c32605ba16f308cae7b498341d79536d4eb06b",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1Yem\x08\n\xb9&\xa33\xa6\x9d&\x9c\xb1\x00(\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xbd\x87V\xfc\x83\xaa\xeb\xc5\x1aKB\xa5\xeb{\x00[\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::String_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1247,6 +1341,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "e123d0a691fa0ce58b682f1a4eee55137dd3f20c81665f0c556f53596c7fb377",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xa0\xe3?\n\xc0PhZ/\xb8\xc9\xfbd\x07\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x93\xf5\xbd\x11\xba\xbc@\xc0G\xce\xf4\xe3\"\xc7\x00[\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::UInt16_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1306,6 +1405,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "507f6456c1965ef6eab8a9cfa8860bd484e1b7039b4c4ea2c75c648182fceade",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1N{\xe8\x14`T\x90\x99\x905\xe6\x8a\x8ct\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2d\xd5{\xb2{>\x07\x81\x87\x8dI\xe7l\xba\x00\x97\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf24]1vg\xd3\xedt\xd6\xa5\x06Ns!\x00\x99\x00\x00\x00\x14\x00\x00\x00\xf2\xb10a\xc9\xc1\xc0-\xb0\'\x8a\x894I\xbf\x00\x9a\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::UInt16MultiArray_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1369,6 +1473,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "e86cccba586f30c16498f3ccd3550a764b255239a6142be3a4d7a2fa9a43515c",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x8f\x02o\x00\xa9vd\r\n\'\xfc\x1bjy\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x90;X\x12%\xad\xdbR\"S\xe9\x0b<b\x00[\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::UInt32_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1428,6 +1537,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "0683176c523a116c76141c6d4abd150dbff492b72185f1260ce38a18a35aafcf",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\xe8\xd3\x94\x16\x89\x8c\xa6\x9b`+${\xdb4\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\x87\xdc\xf8d\xfb\xa0a\xaa&Y@\xe5\x15\x13\x00\x97\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf24]1vg\xd3\xedt\xd6\xa5\x06Ns!\x00\x99\x00\x00\x00\x14\x00\x00\x00\xf2\xb10a\xc9\xc1\xc0-\xb0\'\x8a\x894I\xbf\x00\x9a\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::UInt32MultiArray_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1491,6 +1605,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "6a3f8548c5818b7add62dd6cbbd840fd1ab17fbf9d73cad6690557b7326d8908",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1h\x84\xd2j8Y\xdf\xbc\x95\xa6qz\xf0\x0e\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf21\x16\xde\xa4=pwS9\x882\xee\xb2v\x00[\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::UInt64_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1550,6 +1669,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "c05a348bd887aac76a947c901f67f93bf9a7fa14b28dce02eb495dadeb8842e4",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\xdf\xbb\xe0c\x07\x96;=`;\x81bX\x1e\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2:A\xdd\x99\xdayH\xe1\xd5\x0e\x10\'b!\x00\x97\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf24]1vg\xd3\xedt\xd6\xa5\x06Ns!\x00\x99\x00\x00\x00\x14\x00\x00\x00\xf2\xb10a\xc9\xc1\xc0-\xb0\'\x8a\x894I\xbf\x00\x9a\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::UInt64MultiArray_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1614,6 +1738,10 @@ pub mod msg {
             "9255b6d0dd98f5b573afbff223131279b788ac45cf051fb462c12dd9a30f4061",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::UInt8_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1672,6 +1800,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "7a49ef5ed9b7182488303b4027d54719ba7266e776bd446dac30e79b56fb0a71",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::UInt8MultiArray_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1734,6 +1866,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "32033e06d9dfe5468c5d6e1dc8b7a23c8910bad071cfd4e151a951d580e68dd8",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::msg::dds_::WString_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1952,6 +2088,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "000c5fd92d6b2e1a05949348f584d6d652adea1e92d691792011ac2273508302",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\r.\xec\xf8\xa2J\x1b\x9b\x0c\xdd\x18\xd5)\xcd\x007\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2y\xef\x0e\x00_\"8#\xa7\xc5\xea\x0f\x99R\x00x\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::srv::dds_::AddTwoInts_Request_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1991,6 +2132,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "de5c030d4af33cba2749310b249737b631594703f9300495f48bffb2b44dcc2f",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xa8\x81\x9e\x9aD\x11\x98\x92\x9fj\x0e\nT\xda\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2r\xc0\xb2(\x03L9\x10\xbb7\xd2\x9b\x19&\x00f\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::srv::dds_::AddTwoInts_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -2038,6 +2184,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "32c1d140259c71e5c355115942bcb31df98b4330e4d906b1b75ccb1c9b3ce6c8",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::srv::dds_::AddTwoInts_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -2097,6 +2247,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "db31a9146de9f58c3196ef92ebc43abc460199adfa57ece51550f37544c4ee58",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x8d \xae\x0e\xd5Sb\"b\xc7\x1b\xa7+G\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x9b<\xb3|\x8c\xab\xc57O\xd2\xdb>\xf2\x9e\x00c\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::srv::dds_::SetBool_Request_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -2140,6 +2295,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "fd35d6974b0ede7fad127f600619719eb7caf8b0ff8b02a4a5a103900479a619",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xc4\xb8n\xa6($\xa6\x04\xc2\xdd<U`)\x008\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2d6\x1a\xcb\xe2bjt\xc1\xc9@\x0f\xb3P\x00\x86\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::srv::dds_::SetBool_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -2187,6 +2347,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "0272d5150675582af790e0fbff2bb40112f61fcc62651ffff02074ec98b4dd2c",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::srv::dds_::SetBool_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -2243,6 +2407,10 @@ pub mod srv {
             "2521571bb7fb4de94da045720b069b2859084c689ee27382f48414ebf4dd3a8d",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::srv::dds_::Trigger_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2285,6 +2453,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "3faa1e36b834f5705a7e9aa990c4720c082f0630bf28abedf315cc69f01dc8fc",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xc4\xb8n\xa6($\xa6\x04\xc2\xdd<U`)\x008\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x04G\xacs5\xcc\xdf^\xe9o/\xc8\x9bq\x00\x86\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::srv::dds_::Trigger_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -2332,6 +2505,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "37216e82646e85e9dacb76811000fc4c5e303dd4ef29b4151c189a3fa734296f",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::srv::dds_::Trigger_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -2448,6 +2625,11 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "226cb437e4355dcd3e914f930382a3b0cc1da81545bd319ed554e95a03255f51",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x84\xc6\xff&KEi\xf7\xd4\xf3\xd8\xfddP\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf27\xf5|\'\xa4\x8af\xfe\x186Hl\x96\xcf\x00h\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::action::dds_::Fibonacci_Goal_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -2487,6 +2669,11 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "fea81394f25aa4502217953f1a021fb750e79c10bbd43f13dd94632da6569649",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xa0B\nC\x81\x92\x85D(\xa8A&\x8b\x83\x00,\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x86\xe5\xc9\xe5\x1ey\x91K\xa0\xe0A\xc4=0\x00o\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::action::dds_::Fibonacci_Result_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -2526,6 +2713,11 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "2b12e37361da6f408d4c85bc24a18de64333f29082f2ca34b5ee33dc4c8b42a9",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xa0B\nC\x81\x92\x85D(\xa8A&\x8b\x83\x00,\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2BD\xc3\xa5\xee\x85Q\"\xb6\xf8\xc7\xda\xea)\x00s\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::action::dds_::Fibonacci_Feedback_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -2584,6 +2776,10 @@ pub mod action {
             "3d088942b413247db536576f0286768c6be8fcd5d0c9a5d544f359fba090a238",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::action::dds_::Fibonacci_SendGoal_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2626,6 +2822,11 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "d8c07bb3d5b766fe4b43159c9a5222af5214e2fcc29229b991d826166c512be1",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1NQ\\H\xde\'6M}b\x08I\xf8\xdd\x00E\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2\xba_}\x9e\x8f\xc0\xfe\xea\x9fF\xf7\xd6q\x98\x00\xa0\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::action::dds_::Fibonacci_SendGoal_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -2673,6 +2874,10 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "d5e5b312dbf847307b0e876c2ecc9d80258e95b0d17f8f7bfc581c4a29c83484",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::action::dds_::Fibonacci_SendGoal_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -2733,6 +2938,10 @@ pub mod action {
             "c8a4f5e7d13b81286ee1043e2ecd084281cecf1ff06aaa799464f5f15479f003",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::action::dds_::Fibonacci_GetResult_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2775,6 +2984,10 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "6021dc98ab9b4bbe395e48aa4de81ee5f68eb570f88358affcc648146668b24f",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::action::dds_::Fibonacci_GetResult_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -2822,6 +3035,10 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "ac4e9cdb954c2e192c9f0753d46f59ab6f0101d5fb5b9542fd8ab2906e40c4d9",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::action::dds_::Fibonacci_GetResult_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -2871,6 +3088,10 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "c1de71afd52e49a89c53d8262366884185bc0a02f78ce051c4e46b0a7fe59bb2",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("example_interfaces::action::dds_::Fibonacci_FeedbackMessage_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =

@@ -66,6 +66,10 @@ pub mod msg {
             "dd2d02b82f3ebc858e53c431b1e6e91f3ffc71436fc81d0715214ac6ee2107a0",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("lifecycle_msgs::msg::dds_::State_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -195,6 +199,10 @@ pub mod msg {
             "c65d7b31ea134cba4f54fc867b817979be799f7452035cd35fac9b7421fb3424",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("lifecycle_msgs::msg::dds_::Transition_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -264,6 +272,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "c5f1cd4bb1ad2ba0e3329d4ac7015c52a674a72c1faf7974c37a33f4f6048b28",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("lifecycle_msgs::msg::dds_::TransitionDescription_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -340,6 +352,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "d5f8873a2f0146498f812d7885c7327ce27e463d36811d8792f35ee38c0d6c38",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("lifecycle_msgs::msg::dds_::TransitionEvent_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -470,6 +486,10 @@ pub mod srv {
             "d74c6f524e14cade7b67e7297190360ed749264af300524fc1456f27cc2a553a",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("lifecycle_msgs::srv::dds_::ChangeState_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -508,6 +528,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "e1ddfed0271fefe63767aa71561926e4d9eac0f1ddf9e71a8873eb46b36deac2",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x9a\x1c+\x83\xde\xe3\xfa+\x06\x0b\xaf\xb1\x19\xe2\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf20\xfc\x04\xfa\xd0\x95h\xe0\xa8\x0f</D\xd9\x00j\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("lifecycle_msgs::srv::dds_::ChangeState_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -555,6 +580,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "bf7f355aca8762a7a51df02eaf4a51024255d15b31b1b68bf0a099673c2709bc",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("lifecycle_msgs::srv::dds_::ChangeState_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -611,6 +640,10 @@ pub mod srv {
             "c2c0c12de6023822f284929577d4ca2862e0501150010966e8a90b632e4424de",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("lifecycle_msgs::srv::dds_::GetAvailableStates_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -649,6 +682,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "223e0dd5bb8a847ebb9532adaf8b5e2a97e6e68e79faeaabd81a45fb32925bd1",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("lifecycle_msgs::srv::dds_::GetAvailableStates_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -696,6 +733,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "4211b77ace9f7061a6109f184cafc1bf0d5e9af0ae690715b92e23c6ced4c45f",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("lifecycle_msgs::srv::dds_::GetAvailableStates_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -752,6 +793,10 @@ pub mod srv {
             "52a73c0b5d7489bee0df6ddb0aec45c41289d223ff225b58fe11d859ac8109a6",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("lifecycle_msgs::srv::dds_::GetAvailableTransitions_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -790,6 +835,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "4711339461aadf02bcfff797a198de911f885074bd3f2fe9f7b677ef87f0741c",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("lifecycle_msgs::srv::dds_::GetAvailableTransitions_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -837,6 +886,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "188e7de007993da873cc247d52906151b38346fdb72a4cc5f78c407c3b5b370f",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("lifecycle_msgs::srv::dds_::GetAvailableTransitions_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -893,6 +946,10 @@ pub mod srv {
             "77a9c844e7975f15bc2221e8bbebafc4d118afb78c7f7071eef91f83f940f2f6",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("lifecycle_msgs::srv::dds_::GetState_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -931,6 +988,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "fe249babab472e42cb5653b5d6a6b0c42a003b0fdfb84851aea3fde08760b4f5",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("lifecycle_msgs::srv::dds_::GetState_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -978,6 +1039,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "4ac077d336db33726a95700398b95c34f326ecd27162b3f85cd7f85b4a55a75a",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("lifecycle_msgs::srv::dds_::GetState_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =

@@ -45,6 +45,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "e6af23a23c177fee5f3075c8b1e435162a9b63c863d78c06017460b49684262d",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xad\x9a\xf9\xff^\xf2\x8eH\x8b\xb5\x87^\xcc-\x00G\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xc8C\xc6\x8f\xc4.\x951\xab\xaa\xac\n\xaa\xaa\x00\x9f\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::msg::dds_::FloatingPointRange_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -109,6 +114,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "f7b7fdc0f65f07702e099218e13288c3963bcb9345bde78b560e6cd19800fc5a",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1I;2\x96\x16\xa3\xaf\x9e\xc3\x9e\xf8\x91\xc7\xd2\x00G\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xb3\xa2Q\xbcZ}\xd0\xde\x81\xd8\xb6\xf1\xb9\x8d\x00\x9b\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::msg::dds_::IntegerRange_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -168,6 +178,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "237ae3428413dcbcfb452b510c42355f3a2b021dc091afa3e18526d57022f1cd",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x924\xc4#\x05V\x1a\x0e=p\xb6\xda\x15\x82\x00E\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2;\x19~\xd9h\xa7\xd4\x86;\xd9\xd1\x06\x07R\x00\x93\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::msg::dds_::ListParametersResult_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -268,6 +283,10 @@ pub mod msg {
             "e28ce254ca8abc06abf92773b74602cdbf116ed34fbaf294fb9f81da9f318eac",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::msg::dds_::Log_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -358,6 +377,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "95785cc42f048ab4f395af65035aeaf2181d8e1c7a44edb8ad4558445fdb43c0",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xa3_\xb9\xab\xd1j\xcaN\x9ev\xba\x18\x0f\xd1\x007\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2ep\xbd\xd2L\xb6\xbfh\x95\xfc\x8e\x9b5\xe3\x00t\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::msg::dds_::LoggerLevel_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -424,6 +448,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "ddfe6442cffc462317adb5c92536a7b6dd55858c5c3e1e328165a6b73c2831af",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::msg::dds_::Parameter_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -530,6 +558,10 @@ pub mod msg {
             "52175dbfda6c51153101d33d2a9da05743f66f02d5ab2ca9ec4709b46b73d704",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::msg::dds_::ParameterDescriptor_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -626,6 +658,10 @@ pub mod msg {
             "043e627780fcad87a22d225bc2a037361dba713fca6a6b9f4b869a5aa0393204",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::msg::dds_::ParameterEvent_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -701,6 +737,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "456f90915d72ef69379e702ef3ba2a115098ff677eab9c0080fa11239c6b147e",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::msg::dds_::ParameterEventDescriptors_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -801,6 +841,10 @@ pub mod msg {
             "df29ed057a834862187be24dd187d981790ff3ea6502f4cd27b432cbc42c6d46",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::msg::dds_::ParameterType_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -890,6 +934,10 @@ pub mod msg {
             "115fc089a387e23c7ecd3525c9189c379109119d6ab82e8dfbde0fdf6a7f9b68",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::msg::dds_::ParameterValue_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -971,6 +1019,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "9316e5e679a5b72d2dd7fd80c539bae9e106fa0890a06dc5da3a8177a3ff6909",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xf8\xf4s\x10\x98e\xcd\xe2r\x1d\xcfl\x1ce\x008\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2v\xce\xd7\x13G\xea\\\x0c\x94\xac7\xfd\x03X\x00\x89\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::msg::dds_::SetLoggerLevelsResult_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1037,6 +1090,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "cfcc0fb0371ee5159b403960ef4300f8f9d2f1fd6117c8666b7f9654d528a9b1",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xf8\xf4s\x10\x98e\xcd\xe2r\x1d\xcfl\x1ce\x008\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xe8\x85\x05&\xb0\x85xw\x85)v9\x84\xa8\x00\x85\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::msg::dds_::SetParametersResult_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1256,6 +1314,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "05dd1c2bc87dec2627105c8070d6f9725c781a4f2ab852975bf105462b82b644",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1]\x10\xefy\xf7\x19\xf9\xb0\x8c\xd7kj\x9c\x90\x00-\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x1c\xfe\xcc\x90l\xfc\xe1\xbb\x80\xe5\xcc\x12P\'\x00t\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::srv::dds_::DescribeParameters_Request_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1295,6 +1358,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "ad6747319613c6131589e062e095b469a46cc764f7d0f12a001a49e6cd893995",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::srv::dds_::DescribeParameters_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1350,6 +1417,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "3deba64c035093033c690184834441551a53128ea2539f71f2596fbc4ed9de43",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::srv::dds_::DescribeParameters_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1413,6 +1484,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "490ace424a5f5b14cb4e1e95030d7fe366d8df0fd9fe4d03b44d6009504fd2cc",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1]\x10\xefy\xf7\x19\xf9\xb0\x8c\xd7kj\x9c\x90\x00-\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xe2\xf8\x92sgR]H\x9a\x13i,\xc6\x18\x00p\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::srv::dds_::GetLoggerLevels_Request_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1452,6 +1528,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "228685d350911d213047abe756f5bf566d2f76b359c4e9fac16e5ef652aff910",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1\x91\xf0@^\xc0GM1\xb9m\x12}\xd5\x0e\x00:\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1\xa3_\xb9\xab\xd1j\xcaN\x9ev\xba\x18\x0f\xd1\x007\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2\xb3\xb7\xa2t\x1e\xd5\xf7\xa2\xf8t\n\xc49\xcf\x00\x81\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2ep\xbd\xd2L\xb6\xbfh\x95\xfc\x8e\x9b5\xe3\x00t\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::srv::dds_::GetLoggerLevels_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1499,6 +1580,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "c835a586d832cb17c01c512f8ffd449fd5384f5bd33fb44d76329d875d1f0875",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::srv::dds_::GetLoggerLevels_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1558,6 +1643,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "87d7ec5ef545d4daa289d500025d31fb2437bc8b8365ca367161c4dac4be33fd",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1]\x10\xefy\xf7\x19\xf9\xb0\x8c\xd7kj\x9c\x90\x00-\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf21t\x85`\xbf\xa6\x93;\xe8\xca\x9f\xcd\x96\xf3\x00t\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::srv::dds_::GetParameterTypes_Request_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1597,6 +1687,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "ac1335dce67c478e669434f6ac2fbff34fcd529580f272d3006785ba8b54e47f",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::srv::dds_::GetParameterTypes_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1644,6 +1738,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "9516adca0cc885d46a59c2362fb8eb5f4906b046518266f8c645b454b0dddc60",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::srv::dds_::GetParameterTypes_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1703,6 +1801,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "135a9e1c3d7cebef792f6687d7ddf99949b21a0bd9a320d863a9110a3f5cf4d6",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1]\x10\xefy\xf7\x19\xf9\xb0\x8c\xd7kj\x9c\x90\x00-\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2x\x9f\x9aq}\x0e\xf9\xce\xb4IM\xaa\xf1}\x00p\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::srv::dds_::GetParameters_Request_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1742,6 +1845,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "9fa773b46e39cc5d02db6224d8fd520bb9caeeffc2b27c96c1e59431baba9f2a",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::srv::dds_::GetParameters_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1789,6 +1896,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "84eeb9247b09067c35bd8750d5c8555b700e394a616737c4624f15ae02e64c4d",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::srv::dds_::GetParameters_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1857,6 +1968,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "a1b0b5d6b967a5b8ac5bc8563c3ea678f349e312a6a4967227c5a96bc5ce38df",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x19b\ra\xef\xd3&\xa8\x92\x15q\t\xcf\x16\x00?\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xa8!\xb4\x17\xf3u,\x87\x134\xfa*-\xad\x00\x8c\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::srv::dds_::ListParameters_Request_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1896,6 +2012,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "31b937b82de3612426be79f231e386259f97e8dc843e3f2845288b4bfa296bdd",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf17<t\xc6@\x86}\xeb&\x19\x02\xc9+\xe7\x005\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1\x924\xc4#\x05V\x1a\x0e=p\xb6\xda\x15\x82\x00E\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf29\xeb\xa1\x81\xb0o:\xf7-\xf9\x83l\xea\xfd\x00y\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2;\x19~\xd9h\xa7\xd4\x86;\xd9\xd1\x06\x07R\x00\x93\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::srv::dds_::ListParameters_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1943,6 +2064,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "89c5b5aaf68ec925ae9bbc5569ee21de82959b4d1496dbd498792ad825b9b292",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::srv::dds_::ListParameters_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -2002,6 +2127,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "4e7768e0f4c749205f35bc05449f83fad18c42de52c16b1934d66c2f68ffd862",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1\x91\xf0@^\xc0GM1\xb9m\x12}\xd5\x0e\x00:\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1\xa3_\xb9\xab\xd1j\xcaN\x9ev\xba\x18\x0f\xd1\x007\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf24\xf6\xf8\xcf\xe5\xe9\x9dc/\x91\x03\xa8_R\x00}\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2ep\xbd\xd2L\xb6\xbfh\x95\xfc\x8e\x9b5\xe3\x00t\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::srv::dds_::SetLoggerLevels_Request_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -2041,6 +2171,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "ba51739027e57cb9120015737f4618579684047d862b2b16a76bc399d987d6d3",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1\xf3\x9d\xfd\x82\xc4\xa1\xf8\xf4\x16\xbe\x19{\xb5\x12\x00:\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1\xf8\xf4s\x10\x98e\xcd\xe2r\x1d\xcfl\x1ce\x008\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2\xa5\xd4\x0f\x05v\xb7\xf5\x8f\xb6\xdf\x04\xb1\xae\xc3\x00\x82\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2v\xce\xd7\x13G\xea\\\x0c\x94\xac7\xfd\x03X\x00\x89\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::srv::dds_::SetLoggerLevels_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -2088,6 +2223,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "ce7d563c54edbff5addfea9ae8f8bcb7ba755673cdc0761064ec0d4adf18b6d9",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::srv::dds_::SetLoggerLevels_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -2148,6 +2287,10 @@ pub mod srv {
             "130d46386b7e84ea9ecf60608a4d83cbe5e5cb7c6cc5b712b7a4e3a6c254e932",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::srv::dds_::SetParameters_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2186,6 +2329,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "7a0e8140a0b8d98308fa81a5403a766e610af29a239caf54b7553227906fc266",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1\xf3\x9d\xfd\x82\xc4\xa1\xf8\xf4\x16\xbe\x19{\xb5\x12\x00:\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1\xf8\xf4s\x10\x98e\xcd\xe2r\x1d\xcfl\x1ce\x008\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2\x8cU!H\x92\xc3x\xab%>\xea\x94<\xec\x00~\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2\xe8\x85\x05&\xb0\x85xw\x85)v9\x84\xa8\x00\x85\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::srv::dds_::SetParameters_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -2233,6 +2381,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "5060f52369bcff7f9dbd6eca21ee521859e471e71b33a8a8df26d5236fe54a80",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::srv::dds_::SetParameters_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -2293,6 +2445,10 @@ pub mod srv {
             "db0bd950ed5ed867a0e90b225e44dea382d762c0762ff3e0ee842190042a59e5",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::srv::dds_::SetParametersAtomically_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2331,6 +2487,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "31b1a38c5b0b9d893ee24da45f69638f4561c78461d82d52750f429b534502b8",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1\xd73n\xef\x9bA\xd1\xbb\xa7\xbd\x8bQ\xaf\xb0\x005\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1\xf8\xf4s\x10\x98e\xcd\xe2r\x1d\xcfl\x1ce\x008\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2U\x83\xdb/\x07\xc3\xbd\x02ZTS3\xe1\x16\x00\x85\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2\xe8\x85\x05&\xb0\x85xw\x85)v9\x84\xa8\x00\x85\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::srv::dds_::SetParametersAtomically_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -2378,6 +2539,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "42fc0821e6e8fcff2b150cefc7d8269f0ce65139e1dc715b15267a4bcf63a189",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rcl_interfaces::srv::dds_::SetParametersAtomically_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =

@@ -38,6 +38,10 @@ pub mod msg {
             "ab6f21cfbb0a6dbb837161e1110c2051a2850ed9f9c53944d7115d9bcebedf71",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rmw_dds_common::msg::dds_::Gid_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -104,6 +108,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "8ffef65ee2d088c63b1e8fcd31e800ba9fc8dbe0ee15ca60d1676de5218087a7",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rmw_dds_common::msg::dds_::NodeEntitiesInfo_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -180,6 +188,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "91a0593bacdcc50ea9bdcf849a938b128412cc1ea821245c663bcd26f83c295e",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =

@@ -44,6 +44,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "6f21c9b52d788338b0775ceccb49f38e7a8baad7b954f79dd280baed91145ad7",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xc0\xba\x91ZC\xc6\xd8tY\x81\xebN\x89\xb8\x00H\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xb4\xe4H3\x19\x93\xf3\xa8\xbcm\xc95\x9a\xca\x00\xa8\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::msg::dds_::ReadSplitEvent_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -116,6 +121,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "4a50733d58c48fe31919ae8c8516beda7326d70c8e99aee98af3fdfd44ec5ae6",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xc0\xba\x91ZC\xc6\xd8tY\x81\xebN\x89\xb8\x00H\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xb0\xedN\xe9\x95\x83\x8b\xc2>\x97(!h\xf0\x00\xa8\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::msg::dds_::WriteSplitEvent_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -223,6 +233,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "df1559ec51bcc50327983ec73a89b5d619b6c43dd7a950e5612022bbfbcebdde",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xfc_\x92I\xb7\xd3\x7f<\"v3\x8f\x1fr\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xe3Yf\xd7fU\xcd_\xef^\xa6w\xde\xee\x00k\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::Burst_Request_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -262,6 +277,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "4719b7f8deb6bab5b7b7d087fdeda63cc903a9503863e0726d930f8d87df6285",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1-\ry&)\n\x0cw\x12+\xebs\xf4\x0f\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xc3D\x91\xa2\xbe{J\xf7\xd2\"\x7f\x1c\x1a0\x00m\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::Burst_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -309,6 +329,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "a040ca9535a79c471b2d7f29b5e7a8ee77833acd70c73a716c7ca270be9bb5cc",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::Burst_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -365,6 +389,10 @@ pub mod srv {
             "7d0acffdc3e2a0f609192ffe06e3f62b245ae870b2bed40f5aca14e90f70f2b8",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::GetRate_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -403,6 +431,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "94ed8749aa8f38b835d0d8c080549f48182174bcebf2ab8c1effabdd0fe200c9",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x8e\x95\xe6\xbd\x16\x8b\x06\xd7\x87\xcdA8LH\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2Z\xe2\xca\xfb\x86\x9dq\x19`\x11)#r\x0c\x00g\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::GetRate_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -450,6 +483,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "1cbf47a4c0e15f96a179ade2ba4ce88e9e7a2e65cf71532542e57418ee8b6463",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::GetRate_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -506,6 +543,10 @@ pub mod srv {
             "9ef3b23785d1cf8409fccd055c3d88e6423169b9e4eebd5c2113996db8a6e4bc",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::IsPaused_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -544,6 +585,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "245fc5f694b47fafac3c3a6ef8e412771153af28f86ac1a6e3acee60f9d01de8",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xda\xd4\xb1\xd9\xa3\x05\xf0\x1b\x837\xc3\xf0\x8c\xc3\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xd37\x9b\xd46L\n_?\x89p1\xad$\x00i\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::IsPaused_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -591,6 +637,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "dd35ad78b4edcdc7766c8e48fe03975da3ff1d5c96a17b9125cfa7d708c11cba",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::IsPaused_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -647,6 +697,10 @@ pub mod srv {
             "281bb2694f33f986b925c21fd9981c80cc5f5147bd5ec42d87525f1986c9e466",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::Pause_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -681,6 +735,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "6d7e31f48308bceaeaf78f6b75d6c7900bff88363706ac820e5649e6593b66ed",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::Pause_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -728,6 +786,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "0c8c11a07d8d856a10e8750474f5dc4dfee15db4b9164176defd8912609d349e",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::Pause_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -795,6 +857,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "39c4aa78517b0d95a9361dd0a735a38dd3a4b87be5163914406de8f05c4060b4",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1y\x11\xa3\xa6\x83\x1e\xe3\n\x1ap8c\x9eh\x00u\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\xb2\x14\xa47\xa1\xe9K@A\'a\xcc\xd1\xca\x00\xeb\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2\xbc\x04\xfaG\x9e\x1a\xec+o\xf6\xfb\xcd\x08,\x00z\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::Play_Request_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -834,6 +901,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "3c1d6006f1ecb3812090df0cff367927f59f8cd0733b425f548c8f6eaf3c0321",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x9a\x1c+\x83\xde\xe3\xfa+\x06\x0b\xaf\xb1\x19\xe2\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2J\xdfb\xef\x07\x84\xe5\x88e,#c\xf1\xd5\x00f\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::Play_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -881,6 +953,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "db24feb7025a77b2b09f6c8a4824fc4b99a5b1ed9b00d9738ea9a640b19c7850",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::Play_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -937,6 +1013,10 @@ pub mod srv {
             "10706411ae955640d84ffb56391bbb480c5a17af5443dd61e631c03ed659cf90",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::PlayNext_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -975,6 +1055,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "3b3a1090b37438553eadea1180bf448b12092bdeda84e47e3ad811cc0e9da02b",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x9a\x1c+\x83\xde\xe3\xfa+\x06\x0b\xaf\xb1\x19\xe2\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xeew\x0eJ\x9c\x93\x9aoBz\x81\xf8\x87n\x00j\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::PlayNext_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1022,6 +1107,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "b47cd458b4b9f5cb32c76d4b0100619f9360f7d9594a34df1cb64eb524b84cfa",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::PlayNext_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1078,6 +1167,10 @@ pub mod srv {
             "fb988aa8fefd54ec0e79a58a51aa06101e0bcb1668dc38bbc0b4e02d6df274d9",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::Resume_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1112,6 +1205,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "9df430ac47b3d942f08c1603418243b6457bef5ede37593d75d8d40edc543381",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::Resume_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1159,6 +1256,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "64d2babc068065d4a38c2e7fce7b74adb0ff9ec22274d94a5ea73d4b01a32785",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::Resume_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1218,6 +1319,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "9083eb4e68b18e1523bd04fe5a1d8ea29a17decbf5f9022aee4d14e450580776",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1e\\*M\x90\x98e\x13~\xc3\xa2x\xaa\x15\x005\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2:\x13M\x17\xcc\x85T\xde\x93\xce\xaf\x01]C\x00s\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::Seek_Request_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1257,6 +1363,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "173c2de943541f1998b379e41bd5cd6fdb97fcccd5557548c974cbb1fbb473f0",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x9a\x1c+\x83\xde\xe3\xfa+\x06\x0b\xaf\xb1\x19\xe2\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2Ra*\xb7T\x077K\x95,|;\x00k\x00f\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::Seek_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1304,6 +1415,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "52349f1d432e5365ec13de3ebce3b1f83e68b1b2d14c880fa99c9e4f4ab8a496",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::Seek_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1363,6 +1478,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "a1c707f5a5e8fcc52976d7a6f50402ef48a3f298c1279a9aaccc956fa5b89a71",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x8e\x95\xe6\xbd\x16\x8b\x06\xd7\x87\xcdA8LH\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf29\xa9\xa6\xd2\x03@\xc5A\xfe\xd7\xdc\xf2\xf0;\x00c\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::SetRate_Request_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1402,6 +1522,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "aa9635da63df53fcf447d5401749e81d42f64c600dc9e484f5eeea6dd8dd04f9",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x9a\x1c+\x83\xde\xe3\xfa+\x06\x0b\xaf\xb1\x19\xe2\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xc8Q\xacG\xa6\x9a8\xfb\x17\x80\xfai\x14\xfb\x00j\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::SetRate_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1449,6 +1574,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "8504f0d458344e4bf8e565d1beefa22c14dd799c9ab558da36d71c8fd9e8ad05",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::SetRate_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1505,6 +1634,10 @@ pub mod srv {
             "337de25c6048a759f0097d9558b51c770e343480adf12c2f96493c5c3f87eb83",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::Snapshot_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1543,6 +1676,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "056a95e36ce7880e74f6647e38257bac1fc7995b885043c0dc270b454214090b",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x9a\x1c+\x83\xde\xe3\xfa+\x06\x0b\xaf\xb1\x19\xe2\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\xe7Ax\xd5\xb0h\xe9\xec\xe2\x17\xa3\xc3B\x00j\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::Snapshot_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1590,6 +1728,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "44c10bab971029b9a1ede036f832c07eb86aae7e3363abeaf6c91041f506615f",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::Snapshot_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1646,6 +1788,10 @@ pub mod srv {
             "9918ae60556a6e2acce55c52f4755aa0d52ac69300aa7dac283b56008f271bdc",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::SplitBagfile_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1680,6 +1826,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "a3da7835052da434e306631df08cc3efb919f82610f23d9b382795a464a23867",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::SplitBagfile_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1727,6 +1877,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "c26e13becb7b5de4c043691ae12c47f32eee81ccd9200c5980755436cf8dead4",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::SplitBagfile_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1783,6 +1937,10 @@ pub mod srv {
             "2ba13fee320757e55d4c44f1de0a13e6bb4511968a2aec7f015436e1e137674e",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::Stop_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1817,6 +1975,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "a5fb4f19fae6b772ca835ee2b5a814b5fa2e8b65d2a3670157028420f89fbdc8",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::Stop_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1864,6 +2026,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "5c900004e8163829053976553c6192dd9b3bd25eab90b4d209b33f2f368a0b2e",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::Stop_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1920,6 +2086,10 @@ pub mod srv {
             "c263e8697ae95135bb33065d4c04a2a64cbdc19f4dbe36fef7fbff08dc57b100",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::TogglePaused_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1954,6 +2124,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "8eca86811a9c507bf6af991d96913de239bb7b20a0f4322167954da5c4f46e7b",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::TogglePaused_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -2001,6 +2175,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "ddc2fd08a0e579f81e8ef34f05595415ed7277e286a0713e672a9bccea75c67b",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("rosbag2_interfaces::srv::dds_::TogglePaused_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =

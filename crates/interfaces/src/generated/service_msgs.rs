@@ -60,6 +60,10 @@ pub mod msg {
             "41bcbbe07a75c9b52bc96bfd5c24d7f0fc0a08c0cb7921b3373c5732345a6f45",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("service_msgs::msg::dds_::ServiceEventInfo_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();

@@ -40,6 +40,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "f2150b82d8ee7e8bc3f396a2b158aefb4b9a5510a474be271ba1268aebb55289",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\n\x7f\x13\xbe\x11\xfe\xe2\x83\x8ad\xf5w6\xc7\x00^\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1A\x1d\xb8\x1b\xd1P\xc1\xe7u\x82\x10\x8a\xcad\x002\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\x00\xd6V^B\xc0\x0bj0\x90\xb4L \xdd\x00\x9b\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2\x04\xac(\xf9\x19d#]\xc9\x81\xe3\xf8\xfa\xdf\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\xd1\x97\xb3\xeb\x17\xe4\x82\xc1\x0f\xdc}\xb1\x95`\x00q\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("shape_msgs::msg::dds_::Mesh_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -103,6 +108,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "618e5c073eeb729e433ef6226e72c01d995c459fb7d76348c9700409a5020bd0",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1A\x1d\xb8\x1b\xd1P\xc1\xe7u\x82\x10\x8a\xcad\x002\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xd1\x97\xb3\xeb\x17\xe4\x82\xc1\x0f\xdc}\xb1\x95`\x00q\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("shape_msgs::msg::dds_::MeshTriangle_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -159,6 +169,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "dfbfe8314689c850615d4a727af017e9aa86c10e369a606c8c851ef8f16c58c8",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xb0>\xda\x15\x82\x0b\x84?x\"\x89\xa0\xdf\xb5\x002\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x8e\x0c@\x92w\xa6\xde\xfb\xe1\xc9\xb0\tu3\x00_\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("shape_msgs::msg::dds_::Plane_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -253,6 +268,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "2802a15190aadc3f496584df4b0b4c5824d8a0b31aaef839faa75bc34dda38ac",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("shape_msgs::msg::dds_::SolidPrimitive_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =

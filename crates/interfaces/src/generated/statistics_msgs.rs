@@ -57,6 +57,10 @@ pub mod msg {
             "36a67fb499fc2a11b8b9ff9ac735ed76e8d5a1f7775d6d5b97b625188ec68e20",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("statistics_msgs::msg::dds_::MetricsMessage_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -131,6 +135,10 @@ pub mod msg {
             "b7e61a407346ea912effb6954023d2d2c9adf8f7bc10f6cae576d350c445f6a5",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("statistics_msgs::msg::dds_::StatisticDataPoint_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -194,6 +202,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "840d83bd5dc660e0c6e996f9e1ab80bec3c5a91976360a40d6cc579a37a8c959",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("statistics_msgs::msg::dds_::StatisticDataType_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =

@@ -36,6 +36,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "feb91e995ff9ebd09c0cb3d2aed18b11077585839fb5db80193b62d74528f6c9",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x8d \xae\x0e\xd5Sb\"b\xc7\x1b\xa7+G\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2{w\xe2:\x8c\x9b\xc7\xa9v\xeb\xc1\xff\xb5r\x00O\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::Bool_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -90,6 +95,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "41e1a3345f73fe93ede006da826a6ee274af23dd4653976ff249b0f44e3e798f",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::Byte_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -149,6 +158,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "972fec7f50ab3c1d06783c228e79e8a9a509021708c511c059926261ada901d4",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::ByteMultiArray_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -212,6 +225,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "3ad2d04dd29ba19d04b16659afa3ccaedd691914b02a64e82e252f2fa6a586a9",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::Char_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -280,6 +297,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "77a7a5b9ae477306097665106e0413ba74440245b1f3d0c6d6405fe5c7813fe8",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xb1\x86\xbf:V\x8e\x08\x82@\x0f\xd4DA\xd2\x00W\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xca\x93>\x9e>|YF\x11\xb5\x88\x1d\x8dc\x00\x8c\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::ColorRGBA_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -331,6 +353,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "20b625256f32d5dbc0d04fee44f43c41e51c70d3502f84b4a08e7a9c26a96312",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::Empty_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -385,6 +411,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "7170d3d8f841f7be3172ce5f4f59f3a4d7f63b0447e8b33327601ad64d83d6e2",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x1am4\x12E\x01\xf3]\x19Jv\xd4\x99\xef\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x8cO\xe8\xbeqg\xb6(\xd2\xfc\xcf\xf0\xe6\x96\x00S\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::Float32_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -444,6 +475,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "0599f6f85b4bfca379873a0b4375a0aca022156bd2d7021275d116ed1fa8bfe0",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1|\x8f*U\xfa*]\xc1D\xac\x1f\xd7\xea\xc2\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\'\x8e\x92\x98zN=\xedmm\xa9\xe4\x8a\x8d\x00\x8b\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2+A\x9b\x9a\x1e\x07\x17\xc6\xf1V54\x83\x8d\x00\x91\x00\x00\x00\x14\x00\x00\x00\xf2\xd0c5\xd9-\xa3\x90\x90\xca~\xf8tx:\x00\x8e\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::Float32MultiArray_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -507,6 +543,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "705ba9c3d1a09df43737eb67095534de36fd426c0587779bda2bc51fe790182a",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xa1\xda\xc27^\x1e\x9ay\xd1(\xe3\xc8\xfa\xa0\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2rs7K\xebZED\xfe\xe3\x8a\xe38\xc3\x00S\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::Float64_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -566,6 +607,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "1025ddc6b9552d191f89ef1a8d2f60f3d373e28b283d8891ddcc974e8c55397f",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1B\x8aD[\xf0\xb5o\"\xba\xdb(\xceR\x98\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\"\x1aa\xba#\xe7%L\xdes\xef\x16 $\x00\x8b\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2+A\x9b\x9a\x1e\x07\x17\xc6\xf1V54\x83\x8d\x00\x91\x00\x00\x00\x14\x00\x00\x00\xf2\xd0c5\xd9-\xa3\x90\x90\xca~\xf8tx:\x00\x8e\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::Float64MultiArray_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -632,6 +678,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "f49fb3ae2cf070f793645ff749683ac6b06203e41c891e17701b1cb597ce6a01",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::Header_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -695,6 +746,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "1dcc3464e47c288a55f943a389d337cdb06804de3f5cd7a266b0de718eee17e5",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xe5R\xb6\xceJ\xbbV$\xd7\x86{\xf2\x192\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x81\x8f\xea\x01z\xed\xc9\xb9\x95Wzp\xe9\x17\x00O\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::Int16_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -754,6 +810,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "b58810e8e5b90fb19a5062469eb8409f5ab11a446d60de7157a1457e52a076ce",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\x81[D\x96\x15{\xcb\xf472\xae\x9d\x9e\x8e\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\xead\xe8@\xde*p\xdfv\xce\x92\xf0\rB\x00\x8b\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2+A\x9b\x9a\x1e\x07\x17\xc6\xf1V54\x83\x8d\x00\x91\x00\x00\x00\x14\x00\x00\x00\xf2\xd0c5\xd9-\xa3\x90\x90\xca~\xf8tx:\x00\x8e\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::Int16MultiArray_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -817,6 +878,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "b6578ded3c58c626cfe8d1a6fb6e04f706f97e9f03d2727c9ff4e74b1cef0deb",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1q\xcf\xe3\xf8M\x83\xd3\x060\x18\x9aM\xcfY\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x02n\xb1d[\x0c:\x845z\x8b\x99<n\x00O\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::Int32_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -876,6 +942,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "84a7346323525d1b4dfca899df3820f245e54009dac5a6b69217d14fdefd1701",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\x85\x92\xef\xb3]\xd3v\xc1\r\xbb]\xde\x85\x13\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\x1es(\xacW\x96\xca\xa2b\x97N\xbf\xc8c\x00\x8b\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2+A\x9b\x9a\x1e\x07\x17\xc6\xf1V54\x83\x8d\x00\x91\x00\x00\x00\x14\x00\x00\x00\xf2\xd0c5\xd9-\xa3\x90\x90\xca~\xf8tx:\x00\x8e\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::Int32MultiArray_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -939,6 +1010,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "8cd1048c2f186b6bd9a92472dc1ce51723c0833a221e2b7aecfff111774f4b49",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x07EV\xeb\xad\x01\"#\xef\xd0N\x95&\xc2\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf26\xac\xa6=6\xcb\xcd\xa0\xae\x7f\xf9e\x87\"\x00O\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::Int64_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -998,6 +1074,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "e60f9fe34d697f0939ad49d33158693c1277fbac0e2f04b7c2995dc21c89b422",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\xb9\x8b\xf9\xd9\"$i\xdaW\x17\x1f\xc0$\xf4\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\x05\x07\xe1w\xf2;\xf8(\xfb\xe5Ea\xc6(\x00\x8b\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2+A\x9b\x9a\x1e\x07\x17\xc6\xf1V54\x83\x8d\x00\x91\x00\x00\x00\x14\x00\x00\x00\xf2\xd0c5\xd9-\xa3\x90\x90\xca~\xf8tx:\x00\x8e\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::Int64MultiArray_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1062,6 +1143,10 @@ pub mod msg {
             "26525065a403d972cb672f0777e333f0c799ad444ae5fcd79e43d1e73bd0f440",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::Int8_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1120,6 +1205,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "f21998d4b492abd63330765d75d5831238d400740386f651f13a872a4d2188db",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::Int8MultiArray_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1190,6 +1279,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "5e773a60a4c7fc8a54985f307c7837aa2994252a126c301957a24e31282c9cbe",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2+A\x9b\x9a\x1e\x07\x17\xc6\xf1V54\x83\x8d\x00\x91\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::MultiArrayDimension_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1258,6 +1352,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "4c66e6f78e740ac103a94cf63259f968e48c617e7699e829b63c21a5cb50dac6",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2\xd0c5\xd9-\xa3\x90\x90\xca~\xf8tx:\x00\x8e\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2+A\x9b\x9a\x1e\x07\x17\xc6\xf1V54\x83\x8d\x00\x91\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::MultiArrayLayout_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1320,6 +1419,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1Yem\x08\n\xb9&\xa33\xa6\x9d&\x9c\xb1\x00(\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xc3\xda\x80\xd68\xe9\x1b\x9f\xad\nkv\\\xc2\x00S\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::String_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1381,6 +1485,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "08a406e4b022bc22e907f985d6a9e9dd1d4fbecae573549cf49350113e7757b1",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xa0\xe3?\n\xc0PhZ/\xb8\xc9\xfbd\x07\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\'\x93\x94\xba\xd97\xfaC\xf6d\xfbR=C\x00S\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::UInt16_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1440,6 +1549,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "94fe73428ec63baecc774f8fb82406123e9291cf728f1b7c91caf5335129492b",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1N{\xe8\x14`T\x90\x99\x905\xe6\x8a\x8ct\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2,\xd4\xbb\x96\xc8\xf0\xcfn\x064Y\xd0\xb9\xa2\x00\x8b\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2+A\x9b\x9a\x1e\x07\x17\xc6\xf1V54\x83\x8d\x00\x91\x00\x00\x00\x14\x00\x00\x00\xf2\xd0c5\xd9-\xa3\x90\x90\xca~\xf8tx:\x00\x8e\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::UInt16MultiArray_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1503,6 +1617,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "a5c874829b752bc5fa190024b0ad76f578cc278271e855c7d02a818b3516fb4a",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x8f\x02o\x00\xa9vd\r\n\'\xfc\x1bjy\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x06#R.\xd1\x92k6\xf7\x87\xe6\xb0n\x93\x00S\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::UInt32_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1562,6 +1681,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "6c2577c7ad3cbdcc2164a41c12f1d5ad314ea320f3fb1ee47e78019fe16bb5b0",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\xe8\xd3\x94\x16\x89\x8c\xa6\x9b`+${\xdb4\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\x1c\xab\xc5\x89\x99\xeaC\xfaw_w\xfe\xd1\x91\x00\x8b\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2+A\x9b\x9a\x1e\x07\x17\xc6\xf1V54\x83\x8d\x00\x91\x00\x00\x00\x14\x00\x00\x00\xf2\xd0c5\xd9-\xa3\x90\x90\xca~\xf8tx:\x00\x8e\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::UInt32MultiArray_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1625,6 +1749,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "fbdc52018fc13755dce18024d1a671c856aa8b4aaf63adfb095b608f98e8c943",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1h\x84\xd2j8Y\xdf\xbc\x95\xa6qz\xf0\x0e\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\'dJ\x14\"\xf1\x94\xec\xef\xd2\x15Nw\xf6\x00S\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::UInt64_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1684,6 +1813,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "fc1c685c2f76bdc6983da025cb25d2db5fb5157b059e300f6d957d86f981b366",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\xdf\xbb\xe0c\x07\x96;=`;\x81bX\x1e\x00L\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1\xad\xc3G\xb4\x8d-{\'\xc1\xe1\x08\x85\xb6\x9b\x00G\x00\x00\x00\x14\x00\x00\x00\xf1=\xa60\x1e\xd9z\xe9w\xde\re\x87\x04\xac\x00K\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\xaav\xae\t_)\xf8)a\xaf\r\xb2\xe9\x91\x00\x8b\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2+A\x9b\x9a\x1e\x07\x17\xc6\xf1V54\x83\x8d\x00\x91\x00\x00\x00\x14\x00\x00\x00\xf2\xd0c5\xd9-\xa3\x90\x90\xca~\xf8tx:\x00\x8e\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::UInt64MultiArray_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1748,6 +1882,10 @@ pub mod msg {
             "6138bd83d8c3569cb80a667db03cfc1629f529fee79d944c39c34e352e72f010",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::UInt8_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1806,6 +1944,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "5687e861b8d307a5e48b7515467ae7a5fc2daf805bd0ce6d8e9e604bade9f385",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_msgs::msg::dds_::UInt8MultiArray_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =

@@ -47,6 +47,10 @@ pub mod srv {
             "458eaf200a3f63d9cc53d19436edebc0c140ef4c93ca75d5bd4ce19fd7759e35",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_srvs::srv::dds_::Empty_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -81,6 +85,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "0a2858b3f60df644a61d0fa44cfc923a3d3628e0ad9c8ad8534b1a2c92a413dc",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_srvs::srv::dds_::Empty_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -128,6 +136,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "66fa7fcfb5f2bf04b9a8a55603318c5c402edfc4bd56bb0ed7b602990c29305a",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_srvs::srv::dds_::Empty_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -187,6 +199,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "c62fbb99d94e1b25e8ef9e109f9581956bb1b3361a45a4e5810c36a90d29932e",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x8d \xae\x0e\xd5Sb\"b\xc7\x1b\xa7+G\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xee\xed\xaca\n\xb1\x8b\xd1\xac\x89\xb7#\xf8\x11\x00[\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_srvs::srv::dds_::SetBool_Request_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -230,6 +247,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "d0814e7f7b4880ab77e9c57426c7aa1562ab69f11eef8e2e968812f9cbd0b059",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xc4\xb8n\xa6($\xa6\x04\xc2\xdd<U`)\x008\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2(Rz\'\xb1\xb7K\x95\x8d\xec\x0c%\xe5\xe8\x00z\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_srvs::srv::dds_::SetBool_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -277,6 +299,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "3c4c20015afb4303eafd347b1d6a786f171a89c814726961a9593ef10df878cf",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_srvs::srv::dds_::SetBool_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -333,6 +359,10 @@ pub mod srv {
             "d010825374ce8918e72bfd826c82603e60f45419e932ea976f807b74a863a199",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_srvs::srv::dds_::Trigger_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -375,6 +405,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "2d946c21e2fc3f1e9ca6986a8191d85fcc70097a8bb7771a053564bc47009cdf",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xc4\xb8n\xa6($\xa6\x04\xc2\xdd<U`)\x008\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2K3\xade\xfe\x92DH\x13\xf5p\n\t\xb1\x00z\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_srvs::srv::dds_::Trigger_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -422,6 +457,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "ec4a1d26b0575e61906890342aba9523a2360e9845857c5590fa6e23bc39e1c2",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("std_srvs::srv::dds_::Trigger_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =

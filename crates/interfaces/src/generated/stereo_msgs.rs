@@ -65,6 +65,10 @@ pub mod msg {
             "1ec1ff6b5bace919e4544a37f2d96ead9f81783701b7b7a4d97a09325ecf2711",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("stereo_msgs::msg::dds_::DisparityImage_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();

@@ -200,6 +200,10 @@ pub mod msg {
             "8a321b80dae8c44dfd1ce558eaf1b1cd5ebbe5950863ed675836535511a7f91a",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::msg::dds_::Arrays_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -369,6 +373,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "7c300afd4e796798d49bdd6cdaa0fa87fa0ed2ba3217d977e1faa87070d797ab",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::msg::dds_::BasicTypes_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -575,6 +583,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "0670c010d33c1db2c5589ab5bbd208c551b5c72c88a76de80dfd0d2362255889",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::msg::dds_::BoundedPlainSequences_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -890,6 +902,10 @@ pub mod msg {
             "fb361a3b3827c76a142c2190126a20a92e7e510e047f880141a7e9ef867961ed",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::msg::dds_::BoundedSequences_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1051,6 +1067,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "9e61888e7521dda35c21ac6b6cabbcaff8dae88b6d67b25b9078fdb9abf56303",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\x95x\xf2\xde\x0c\xaf\x97\t\xf6\xd1a\xe2\xd0\xe2\x00U\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\x1c\x96v9\xce9w\x13\xee\xdf\x9b-\xf7\xda\x00\x9d\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2\xbc\x04\xfaG\x9e\x1a\xec+o\xf6\xfb\xcd\x08,\x00z\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::msg::dds_::Builtins_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1131,6 +1152,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "983e7ae7099d65b3030c31c2890b0ec2b332484fae9f28c68e01340c8f61edcf",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::msg::dds_::Constants_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1253,6 +1278,10 @@ pub mod msg {
             "a725ee02bf25a224cb7d14015a0245b6654ff591ae1ac277e2a2673f013ea6d2",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::msg::dds_::Defaults_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1301,6 +1330,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "6587ceacfdb97a895b60774d021011c64f8c7299f53322404af4036dec6142dc",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::msg::dds_::Empty_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1386,6 +1419,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "9ee9cbfb17c2df991a750b761a56def78674034977c829449820ca07efd9758b",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::msg::dds_::MultiNested_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1481,6 +1518,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "f964f9dc322022b7a681ee6933ee5c3c788025b942fedb7f4d7c018ed840cf86",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::msg::dds_::Nested_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1602,6 +1643,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "eee55533636293ac7c94c62432eedb5777eb849847d2a17b4dcead8c4a20ab32",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1lpk\xf7\xa9\xdd\xf1|\xc06\xfd5o\x85\x00\xd8\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x92)[8\x91\x9b\xce\x89\xbb\xb1\xab\xabG\xa5\x00<\x02\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::msg::dds_::Strings_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1858,6 +1904,10 @@ pub mod msg {
             "a63975514293a2c6b24a807675bcbd9180bda1995dd4ee10f2698d45ff77db05",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::msg::dds_::UnboundedSequences_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2017,6 +2067,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "5a2c8ddb2054600023b9a180652f2ba895373217cad4b1f0fc1258c9e4424a79",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::msg::dds_::WStrings_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -2617,6 +2671,10 @@ pub mod srv {
             "69e1d277b2efd1d2760e545a4057f11f62f7c6395c5faa17e50599399b4fb5d8",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::srv::dds_::Arrays_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2814,6 +2872,10 @@ pub mod srv {
             "e0f59d6bd84546ebfb5ad76a0afe77f9fee9bd6f1fc8f8fca37890feaf27ee69",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::srv::dds_::Arrays_Response_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -2860,6 +2922,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "41be0bc3daa6dbbd6d1198678b362bd4b43a08cb75fe0a4f434fe79bad31f19e",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::srv::dds_::Arrays_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -2972,6 +3038,10 @@ pub mod srv {
             "1dafcf389e224692783e9c4f6066ba0db3fa75fdbd8f081ffbe7ed03144d73d4",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::srv::dds_::BasicTypes_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -3063,6 +3133,10 @@ pub mod srv {
             "8479b3defe554d969e81c6cf8cdaf0b97b4fcd76928b2d644c6813b032673c0d",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::srv::dds_::BasicTypes_Response_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -3109,6 +3183,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "5b9988a4805a06ae22dff12903a774ccda710e9514926b826ffc884e3a9a982e",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::srv::dds_::BasicTypes_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -3165,6 +3243,10 @@ pub mod srv {
             "ab046f24c1ca55cdb5e77f81a5bf1ba92c4bd9a5f675601d4f9a48fef70a4e89",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::srv::dds_::Empty_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -3199,6 +3281,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "7258f28034bb3747d3743b73f2e099d9eb739f92b4bf6d6957d1a8e9df043ad8",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::srv::dds_::Empty_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -3246,6 +3332,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "3d58c387252dadcd6422bdd13bf920d3bdb2fe2789aae63bf9df38267ca15005",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::srv::dds_::Empty_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -3362,6 +3452,11 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "e58ef5a8f4f039ab522a740823547c460b1d5aed8031c8b7825d33d345d90df8",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x84\xc6\xff&KEi\xf7\xd4\xf3\xd8\xfddP\x00\'\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xc1\xa7\xc5\x8dM\x13<\xc0\xd2\xc4\xca\x85\x98H\x00`\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::action::dds_::Fibonacci_Goal_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -3401,6 +3496,11 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "0774b095467813c6904d475498b5486b7ebd4cda6a4569f97e8de8c862689049",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xa0B\nC\x81\x92\x85D(\xa8A&\x8b\x83\x00,\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf29\x14\xd0h\x83\xc3\x97\x06\xfdR\xe6\xe4\x9bP\x00g\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::action::dds_::Fibonacci_Result_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -3440,6 +3540,11 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "7d1110f2efa019ad5ad8ad2244db98d862f39dc9fae8c976814b0065fa2f32d5",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xa0B\nC\x81\x92\x85D(\xa8A&\x8b\x83\x00,\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf20ME\x8e\xcf\xcb-\xc4\xcd\x1fIQ\n\xf0\x00k\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::action::dds_::Fibonacci_Feedback_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -3498,6 +3603,10 @@ pub mod action {
             "dfe75c73dc2c090cbc8fd8c45039bfa279d16aa6aadd348f812c6adad26e669e",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::action::dds_::Fibonacci_SendGoal_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -3540,6 +3649,11 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "1e7e84f7edf1fb020d9e51c7842bceef4cbdbd847f354125f3227cf4f314a683",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1NQ\\H\xde\'6M}b\x08I\xf8\xdd\x00E\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2\x06M\xe8V)\x02,\xce{E8f\xfd\xf1\x00\x98\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::action::dds_::Fibonacci_SendGoal_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -3587,6 +3701,10 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "a20e708c6aae7a99d1eb0e930a0916f596bb5bae93a342a61752e13135be2c44",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::action::dds_::Fibonacci_SendGoal_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -3647,6 +3765,10 @@ pub mod action {
             "c65e93c4c4328d7f1abd6ace83dba8e5fa0f32de76b4d2c96b5c655d94803b92",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::action::dds_::Fibonacci_GetResult_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -3689,6 +3811,10 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "ef88159d47a3d21d9bf4bec690cf668939d9542db28a9cfd77dbcd97eaf1add2",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::action::dds_::Fibonacci_GetResult_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -3736,6 +3862,10 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "fe0aa5843ef10550a9b322aeeccd5b11e78bca05b3571cf6999c51bff30c1e23",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::action::dds_::Fibonacci_GetResult_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -3785,6 +3915,10 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "37487bae8cea358366b97003c1ef1ca7ce7c08df36f9e8cca496624226aee64e",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::action::dds_::Fibonacci_FeedbackMessage_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -3899,6 +4033,10 @@ pub mod action {
             "88928767537b27c7f9c7c78442e95b78c8a9b8f35877496ec9ca40c3a4a14176",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::action::dds_::NestedMessage_Goal_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -3946,6 +4084,10 @@ pub mod action {
             "c3356da873cd9b6f11cafaa25d6a9269a68751b937715cee506c3dbc051cdcfd",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::action::dds_::NestedMessage_Result_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -3992,6 +4134,10 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "d03aaba098e33076c53560da77017d777a79d45d135bb72886da6e5d8357718e",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::action::dds_::NestedMessage_Feedback_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -4050,6 +4196,10 @@ pub mod action {
             "e8d6d6d151e1b899137319c7784c420e6cae65767c10ca02cd129f76c5d7ea1b",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::action::dds_::NestedMessage_SendGoal_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -4092,6 +4242,11 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "e78d269a75544304ab7f6d700ba1cb718875360bb84007906227267f9b124381",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1NQ\\H\xde\'6M}b\x08I\xf8\xdd\x00E\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2\xc9\xc3\xf5\xa8D\xa0\xfa\x11\xee\x1e\xb9\x870z\x00\x9c\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::action::dds_::NestedMessage_SendGoal_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -4139,6 +4294,10 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "cc2d31baaf95995e00221e3ebb65f3ad0b5ba636db19223bade73b49f0d305e7",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::action::dds_::NestedMessage_SendGoal_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -4199,6 +4358,10 @@ pub mod action {
             "687ebbfa75d95d5d0f23ca800c213b4777fef311028d94a5d353ef7377f25741",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::action::dds_::NestedMessage_GetResult_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -4241,6 +4404,10 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "663ca16d674f9c9557884d2cfa74b51e3d4720a8fd305d87d89369a087791c80",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::action::dds_::NestedMessage_GetResult_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -4288,6 +4455,10 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "5af20e11dfed8406b4d94837f1ea25424e811d1fdfa1157eb846e29c23130d1f",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::action::dds_::NestedMessage_GetResult_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -4337,6 +4508,10 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "72ee5828e8083f3c42a56bc5d99fd9e7d5c86389850fc006f254ecdcaecb7d03",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("test_msgs::action::dds_::NestedMessage_FeedbackMessage_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =

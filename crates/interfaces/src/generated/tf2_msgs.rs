@@ -58,6 +58,10 @@ pub mod msg {
             "db2485e7d6a0ec75bf087e058ee45df682acc3a621ca7780503d10aac141809a",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("tf2_msgs::msg::dds_::TF2Error_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -119,6 +123,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "e369d0f05a23ae52508854b66f6aa0437f3449d652e8cbf22d5abe85d020f087",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\x80\x01\x00\x00\x01\x10\x00@\xb8\x00\x00\x00\xb4\x00\x00\x00\x14\x00\x00\x00\xf1\x94\x98tQe\xf9\xb2\xc7\xf9aYe\xb6\xfe\x00:\x00\x00\x00\x06\x00\x00\x00\x94\x00\x00\x00\x06\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1.\xd70{\x8e\xc5|K4\x86F\xa9b\xa1\x00W\x00\x00\x00\x14\x00\x00\x00\xf1H\x95\x0f \xb0=\x7f\xa1\xe5\xd1\xc7N\xea\xb7\x00U\x00\x00\x00\x14\x00\x00\x00\xf1%LAh(!\x18\xe0\xd5\x8a6\x06\xa2\x13\x00e\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@\xb8\x00\x00\x00\xb4\x00\x00\x00\x14\x00\x00\x00\xf2,\x08u\xedP\x9a\x95\x93\xd8\xaf\xef(\xcc\xb2\x00m\x00\x00\x00\x06\x00\x00\x00\x94\x00\x00\x00\x06\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2o\x01\xeaI\x00\xbc\x02\x80X\xc3\xa8\xda\xe3R\x00\x94\x00\x00\x00\x14\x00\x00\x00\xf2\x9cY\x98\x92H\xb55C$^#\xa8\x8bd\x00\x9f\x00\x00\x00\x14\x00\x00\x00\xf2\x10\xfey\xcc\xc5\xad0\xdb\xc3d\n\x83\x10\x98\x00\xc4\x00\x00\x00\x14\x00\x00\x00\xf2\xac\xe2^Y\xb0\x1az:\\\xda\xb3x\xfd2\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("tf2_msgs::msg::dds_::TFMessage_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -213,6 +222,10 @@ pub mod srv {
             "4cc565da6b64726d0b0be1ce20f3a3a695679b841a79abfca2fcdc94f562b08d",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("tf2_msgs::srv::dds_::FrameGraph_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -251,6 +264,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "e33d5473ce0fac04c66203779f2b719a9de0f8388b248852d3a47a019e62e36d",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x08\x8e\xf66\x96\x1a\xc1Y$e\\F\xd3D\x00(\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2sv@\x98\xff\x03\xe1K\x0f\xda!\xc5\xe7\xcf\x00e\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("tf2_msgs::srv::dds_::FrameGraph_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -298,6 +316,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "97e5494f0af64046abdb3f1fc91a91f0a3ac7f1132dcfe32f350601227daa817",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("tf2_msgs::srv::dds_::FrameGraph_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -438,6 +460,11 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "815efc294ad17c813c6043cdde781ff55810d49da02ed07f9237dcd20e88d498",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\xc0\x00\x00\x00\x01\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf1\x1c\x7f\xa8\xaeK\x11a\xa1nn\x81P{\xbf\x00\xb7\x00\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x02\x10\x00@X\x00\x00\x00T\x00\x00\x00\x14\x00\x00\x00\xf2\x17yY\xccf\x9f\x90NV\xbc\x98\xe2\xdc\x0c\x00S\x01\x00\x00\x02\x00\x00\x004\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\xf2\xbc\x04\xfaG\x9e\x1a\xec+o\xf6\xfb\xcd\x08,\x00z\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("tf2_msgs::action::dds_::LookupTransform_Goal_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -482,6 +509,10 @@ pub mod action {
             "061d4423af5352ff5314c8effef8faab133991a78f1b2bcd1fecabad80871225",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("tf2_msgs::action::dds_::LookupTransform_Result_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -516,6 +547,10 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "2da0b02f990f04404ab8c98a2a68cf5bbc773ae747f96911f2d55499cfb51542",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("tf2_msgs::action::dds_::LookupTransform_Feedback_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -574,6 +609,10 @@ pub mod action {
             "eb1312eb7aab35e35c71bb87c2ba3a94747c5a6544ea32bb2b32b0f75775b8ca",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("tf2_msgs::action::dds_::LookupTransform_SendGoal_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -616,6 +655,11 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "c1ada93304793c08813657255e7bde2e40e2114aa634b702c3f8d4b72ae098bc",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"\x90\x00\x00\x00\x01\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf1NQ\\H\xde\'6M}b\x08I\xf8\xdd\x00E\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x02\x10\x00@@\x00\x00\x00<\x00\x00\x00\x14\x00\x00\x00\xf2O\x19[@K\xf0\x16;\x19M\xd9\xd8t\t\x00\x9c\x00\x00\x00\x01\x00\x00\x00\x1c\x00\x00\x00\x01\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("tf2_msgs::action::dds_::LookupTransform_SendGoal_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -663,6 +707,10 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "5ab93d3d6c35b56390325099cb088c73bae176a39123f2f6dfe119582436acc5",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("tf2_msgs::action::dds_::LookupTransform_SendGoal_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -723,6 +771,10 @@ pub mod action {
             "148f9bdc01f98922d6fb2072cb64468b89c57c7825d9d83b932c183deaa4697d",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("tf2_msgs::action::dds_::LookupTransform_GetResult_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -765,6 +817,10 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "954de3efc36b164c4d21116abdbdcc52746e454fd9c169b55d9cfd89e83d299d",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("tf2_msgs::action::dds_::LookupTransform_GetResult_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -812,6 +868,10 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "3260115e0f6a676d621f191f85a72a0c82f9fcb1483965c1fbaaab0b1d651a9e",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("tf2_msgs::action::dds_::LookupTransform_GetResult_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -861,6 +921,10 @@ pub mod action {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "10cb89922dcb103e95c185d43e8a5efa3d38db996f733151a2f3e2ac133f4839",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("tf2_msgs::action::dds_::LookupTransform_FeedbackMessage_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =

@@ -45,6 +45,10 @@ pub mod msg {
             "c0b01379cd4226281285ccaf6be46653968f855f7c5e41614ff5d7a854efef7c",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("type_description_interfaces::msg::dds_::Field_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -319,6 +323,10 @@ pub mod msg {
             "a70b6dd919645a03a3586f7f821defbc886ea3e531a1d95cc0f380a3973ccaa6",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("type_description_interfaces::msg::dds_::FieldType_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -394,6 +402,10 @@ pub mod msg {
             "55c827d86c3c141bdd318fe6c22e11190e4d3b37c8f4f9751a084aa05ce96560",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("type_description_interfaces::msg::dds_::IndividualTypeDescription_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -468,6 +480,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "274fe56bf14f33c7512e34c646a37579ee36779f745f049a9760763e817f0c42",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x9c\x8aD\xbb\xc7\x97P\x8ba\xc8j\x9c\xed\x97\x008\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\xf5\x99\xfd\xf6\x08t0\xe9\x01e\xed\xd3S$\x00\x80\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("type_description_interfaces::msg::dds_::KeyValue_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -534,6 +551,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "739f2508c9fa3a6f330913ff5b9d25fb74159a077da71e1087f51a60c12a080b",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("type_description_interfaces::msg::dds_::TypeDescription_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -614,6 +635,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "faeaec7596c04ecf5b6e99ad225e4c7cbb997ad5435f793526fb3984d011aae5",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xedk\x85.M\xc6j\x8ev@\xeb\xfd\x85\xd4\x00H\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\nNT\x0eJ\x06\x15\x87\xdb\xaf\xf3b\x1f\x01\x00\xac\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("type_description_interfaces::msg::dds_::TypeSource_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -779,6 +805,11 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "470f56ccbcf13d55c78c8b735fb12da03e639e5acded994426c89d94778d9e28",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\xa7\xa0\x13\xeaZ\xe0\xb9\xbe\xbd\x9a@\xad\xdd\x94\x00G\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x9c\xa9UD\xea\x80Q\x00LO\xee.{\x15\x00\xbf\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("type_description_interfaces::srv::dds_::GetTypeDescription_Request_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -835,6 +866,10 @@ pub mod srv {
             "648c49d976240861a482f961c5621ddd0d2135d8cce6f297a76d4f6376d93b75",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("type_description_interfaces::srv::dds_::GetTypeDescription_Response_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -887,6 +922,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "491e3350e7a0b11918fb16a523cf01a22d76fdaa53c43b52164fea14aabb5612",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("type_description_interfaces::srv::dds_::GetTypeDescription_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =

@@ -38,6 +38,10 @@ pub mod msg {
             "1b8e8aca958cbea28fe6ef60bf6c19b683c97a9ef60bb34752067d0f2f7ab437",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("unique_identifier_msgs::msg::dds_::UUID_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();

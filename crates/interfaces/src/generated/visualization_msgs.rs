@@ -102,6 +102,10 @@ pub mod msg {
             "603152491ef2331c200a5305230d31f6e8704875944b388da0f547c415d11836",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("visualization_msgs::msg::dds_::ImageMarker_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -209,6 +213,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "3d5b51448b51d73b0f395b94d259edd3a5d269ae9f7d9fd5cceb9ae4b72be346",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("visualization_msgs::msg::dds_::InteractiveMarker_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -339,6 +347,10 @@ pub mod msg {
             "60e2fa36344f5f4791b24a809542a18bffd555f563550d4b22b3bbfc31ec0ed5",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("visualization_msgs::msg::dds_::InteractiveMarkerControl_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -460,6 +472,10 @@ pub mod msg {
             "6cc48741df9f05d19ba7d9ea3101e9fcd1309c9d6bda3c55668ba607492f725e",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("visualization_msgs::msg::dds_::InteractiveMarkerFeedback_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -544,6 +560,10 @@ pub mod msg {
             "23fda1b3373b154d9d6408dd7b9f8129b2a2b76b905ee421e8c4109d8bf71f78",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("visualization_msgs::msg::dds_::InteractiveMarkerInit_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -615,6 +635,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "c60e9a4407d5f709a63e0fe9caea324aee08fe717cd090209ebe35012ce7cb66",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"P\x01\x00\x00\x01\x10\x00@\xa0\x00\x00\x00\x9c\x00\x00\x00\x14\x00\x00\x00\xf1\x07\xe5\xa9->~\xdc\xd7\xafE\xc1\x15\xfc\xf3\x00h\x00\x00\x00\x05\x00\x00\x00|\x00\x00\x00\x05\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1/\x93\xf0[\x8c\xef\xbe\x11\x901\xc4\x88\x17\xeb\x00U\x00\x00\x00\x14\x00\x00\x00\xf1.\xd70{\x8e\xc5|K4\x86F\xa9b\xa1\x00W\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@\xa0\x00\x00\x00\x9c\x00\x00\x00\x14\x00\x00\x00\xf2\xdd\xca\xa9o(qb\x83<\x87\xa9\x9a(\x9c\x00\xbf\x00\x00\x00\x05\x00\x00\x00|\x00\x00\x00\x05\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\x04\xac(\xf9\x19d#]\xc9\x81\xe3\xf8\xfa\xdf\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\rG&KJf\xfa\x94\xbb\xfe4\xf3/}\x00\x96\x00\x00\x00\x14\x00\x00\x00\xf2o\x01\xeaI\x00\xbc\x02\x80X\xc3\xa8\xda\xe3R\x00\x94\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("visualization_msgs::msg::dds_::InteractiveMarkerPose_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -706,6 +731,10 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "0a8b000c4fd4d50876ac716a7de018911599a2f015795388e956a2ca8b0c54f0",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("visualization_msgs::msg::dds_::InteractiveMarkerUpdate_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -886,6 +915,10 @@ pub mod msg {
             "45b13ccf791f225962bf74e746f9644518855d783a6f42ba0cc14fde2b4f3ce0",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("visualization_msgs::msg::dds_::Marker_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -982,6 +1015,10 @@ pub mod msg {
             "86cb8800b6fb05b5eff1abd7a56f62a5641d3ae9a1c29e78e67e704f1d067dcf",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("visualization_msgs::msg::dds_::MarkerArray_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1067,6 +1104,10 @@ pub mod msg {
             "22170c387c70fd4236232ec902de8604e72ff027342c7c0f28ad9f68c64c51d6",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("visualization_msgs::msg::dds_::MenuEntry_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1139,6 +1180,10 @@ pub mod msg {
             "7710ece15a148fb7c9b546364cfb215bb06098087bd6394fe5b73a493508f8c4",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("visualization_msgs::msg::dds_::MeshFile_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1205,6 +1250,11 @@ pub mod msg {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "f27f7ed21fe360c6066944f856b801a0c0d1e94e815b6886444b42d90b196a26",
         );
+        const TYPE_INFORMATION: &'static [u8] = b"`\x00\x00\x00\x01\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf1\x7f\x83u\xcf\xbdX\xfd,,\x82\xdf\xa9\x9c\x9f\x007\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02\x10\x00@(\x00\x00\x00$\x00\x00\x00\x14\x00\x00\x00\xf2\x86zL\xf77a\xc2\x13<!3\xde\x11\x1e\x00t\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00";
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("visualization_msgs::msg::dds_::UVCoordinate_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1485,6 +1535,10 @@ pub mod srv {
             "7fa7e0830e3cbe9c15927a29fdc09fedcd9a86757e375f29ce6b0744cb0b6905",
         );
 
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("visualization_msgs::srv::dds_::GetInteractiveMarkers_Request_")
+        }
+
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();
@@ -1527,6 +1581,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "414620cf7471b5469b159989af34edd1ed9276be592e43d1b7544204f4177302",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("visualization_msgs::srv::dds_::GetInteractiveMarkers_Response_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
@@ -1574,6 +1632,10 @@ pub mod srv {
         const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
             "4f89243e7571b9563464f4349ceb14a60808a9a0b6f72944dbdfffd6427da2f4",
         );
+
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("visualization_msgs::srv::dds_::GetInteractiveMarkers_Event_")
+        }
 
         fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
             static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =

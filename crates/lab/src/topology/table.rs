@@ -3,6 +3,7 @@
 //! that whoever splits lines at blanks reads them all.
 
 use std::fmt::Write as _;
+use std::iter;
 
 use super::resources::Resources;
 use super::result::{ProcessResult, Row};
@@ -173,10 +174,9 @@ fn short(value: f64) -> String {
     if !value.is_finite() {
         return "nan".into();
     }
-    let whole_digits = match value.abs() >= 1.0 {
-        true => value.abs().log10().floor() as usize + 1,
-        false => 0,
-    };
+    // Of `log10` alone the whole mathematical library would come into each process.
+    let tens = iter::successors(Some(1.0), |ten| Some(ten * 10.0));
+    let whole_digits = tens.take_while(|ten| value.abs() >= *ten).count();
     let text = format!("{value:.*}", 6_usize.saturating_sub(whole_digits));
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').into(),

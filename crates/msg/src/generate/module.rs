@@ -5,7 +5,9 @@ use super::{Generator, Here, TextSource, action, codec, key, structure, view};
 use crate::describe::{Extensibility, TypeDescription};
 use crate::hash::{TypeHash, rihs01};
 use crate::library::{LibraryError, split_full_name};
+use crate::message::dds_type_name;
 use crate::schema::InterfaceKind;
+use crate::typeobject::{TypeObjects, is_announced};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -107,21 +109,25 @@ fn push_message(
         ));
     }
     constants.push_str(&key::constants_text(&spec, description));
-    let dds_name = match &spec.dds_name {
-        Some(name) => format!(
-            "
-        fn dds_type_name() -> ::std::string::String {{
-            ::std::string::String::from(\"{name}\")
-        }}
-"
-        ),
-        None => String::new(),
-    };
+    if is_announced(description)
+        && let Some(objects) = TypeObjects::new(description)
+    {
+        constants.push_str(&format!(
+            "        const TYPE_INFORMATION: &'static [u8] = b\"{}\";\n",
+            objects.information().escape_ascii()
+        ));
+    }
+    let dds_name = spec.dds_name.clone();
+    let dds_name = dds_name.unwrap_or_else(|| dds_type_name(full));
     out.push_str(&format!(
         "    impl {msg}::Message for {name} {{
         const TYPE_NAME: &'static str = \"{full}\";
         const TYPE_HASH: {msg}::hash::TypeHash = {};
-{constants}{dds_name}
+{constants}
+        fn dds_type_name() -> ::std::string::String {{
+            ::std::string::String::from(\"{dds_name}\")
+        }}
+
         fn type_description() -> &'static {msg}::describe::TypeDescription {{
             static DESCRIPTION: ::std::sync::OnceLock<{msg}::describe::TypeDescription> =
                 ::std::sync::OnceLock::new();

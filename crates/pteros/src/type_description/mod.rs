@@ -59,7 +59,7 @@ impl TypesInUse {
         let described = self.0.lock().get(hash).cloned()?;
         match described {
             Described::Message(MessageType::Unknown, _) => None,
-            Described::Message(MessageType::Described(describe), texts) => {
+            Described::Message(MessageType::Described { describe, .. }, texts) => {
                 Some((describe().clone(), texts))
             }
             Described::Message(MessageType::Dynamic(ty), texts) => Some((ty.description(), texts)),

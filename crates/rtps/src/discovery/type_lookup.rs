@@ -63,6 +63,9 @@ pub enum ForeignType {
     Refused(Foreign),
 }
 
+/// Tells what a type is made of.
+type Describe = fn() -> &'static TypeDescription;
+
 struct Pending {
     root: ObjectId,
     peer: GuidPrefix,
@@ -78,6 +81,9 @@ pub(crate) struct TypeLookup {
     pub(crate) replies: Channel,
     /// Our types, and what each refers to.
     offered: BTreeMap<ObjectId, (TypeObject, Arc<[ObjectId]>)>,
+    /// Types of ours whose objects nobody has asked for, by what is announced of
+    /// them; `None` once they are among the offered.
+    promised: BTreeMap<&'static [u8], Option<Describe>>,
     /// Peers' types.
     learned: BTreeMap<ObjectId, Arc<[u8]>>,
     pending: Vec<Pending>,
@@ -103,6 +109,7 @@ impl TypeLookup {
                 REPLIES_MAX,
             ),
             offered: BTreeMap::new(),
+            promised: BTreeMap::new(),
             learned: BTreeMap::new(),
             pending: Vec::new(),
             news: false,
@@ -129,6 +136,22 @@ impl TypeLookup {
                     .or_insert_with(|| (object.clone(), Arc::from([])));
             }
         }
+    }
+
+    /// As [`offer`](Self::offer), but the objects are made when somebody asks.
+    pub(crate) fn promise(&mut self, information: &'static [u8], description: Describe) {
+        self.promised
+            .entry(information)
+            .or_insert(Some(description));
+    }
+
+    /// Makes what was promised: one question is rarely the last.
+    fn keep_promises(&mut self) {
+        let promised = self.promised.values_mut().filter_map(Option::take);
+        let made: Vec<TypeObjects> = promised
+            .filter_map(|description| TypeObjects::new(description()))
+            .collect();
+        made.iter().for_each(|objects| self.offer(objects));
     }
 
     /// Whether a submessage is of this service.
@@ -164,6 +187,7 @@ impl TypeLookup {
         let Ok(Some(request)) = Request::decode(&change.payload) else {
             return;
         };
+        self.keep_promises();
         let asked: BTreeSet<ObjectId> = request.ids.into_iter().collect();
         let known = |id: &ObjectId| self.offered.get(id);
         let payload = match request.operation {

@@ -57,6 +57,7 @@ use crate::time::{Duration, Instant};
 use crate::wire::Submessage;
 
 use crate::stats::Tally;
+use pteros_msg::describe::TypeDescription;
 use pteros_msg::typeobject::TypeObjects;
 
 use candidate::Candidates;
@@ -295,6 +296,16 @@ impl Participant {
     /// the first endpoint of the type is added, or they might ask too early.
     pub fn offer_type(&mut self, objects: &TypeObjects) {
         self.types.offer(objects);
+    }
+
+    /// As [`offer_type`](Self::offer_type), of a type whose objects are made when
+    /// somebody asks; `information` is what is announced of it.
+    pub fn promise_type(
+        &mut self,
+        information: &'static [u8],
+        description: fn() -> &'static TypeDescription,
+    ) {
+        self.types.promise(information, description);
     }
 
     /// What a remote endpoint's type is made of. What is missing is asked for:
