@@ -115,6 +115,8 @@ impl Core {
                 network: wanted.network.min(fragment_bytes_max),
             },
             paced: place.is_some(),
+            // By it the shield finds the keys.
+            spares_destinations: self.shield.is_none(),
             ..WriterConfig::new(guid, machine_qos(&data.qos, keying.reader().is_some()))
         };
         self.options.limits.bound_writer(&mut config.limits);

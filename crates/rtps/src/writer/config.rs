@@ -45,6 +45,11 @@ pub struct WriterConfig {
     /// [`WriterEvent::ReaderBeganAnew`](super::WriterEvent::ReaderBeganAnew)
     /// tells. Whoever sets this ends the match then. Off by default.
     pub doubts_readers: bool,
+    /// Fragments of what is for all readers name no participant (INFO_DST) where the
+    /// network carries them and nothing goes along: 16 bytes of each frame less. Whoever
+    /// else listens at the same place drops what it matches no writer of, or has. Not where the
+    /// destination decides on how a datagram is protected. Off by default.
+    pub spares_destinations: bool,
 }
 
 impl WriterConfig {
@@ -61,6 +66,7 @@ impl WriterConfig {
             nack_suppression: Duration::from_millis(1),
             paced: false,
             doubts_readers: false,
+            spares_destinations: false,
         }
     }
 }

@@ -63,6 +63,8 @@ pub(super) struct Parcel<'a> {
     pub gap: Option<Run>,
     /// Sent in the change's last datagram.
     pub heartbeat: Option<Heartbeat>,
+    /// Where nothing goes along the participant need not be named.
+    pub is_for_all: bool,
 }
 
 impl Parcel<'_> {
@@ -113,7 +115,9 @@ impl Parcel<'_> {
         };
         let route = &self.to.route.locators;
         let mut message = out.begin(self.writer.prefix, route, bytes_max);
-        message.info_destination(self.to.prefix);
+        if !self.spares_destination(change, index) {
+            message.info_destination(self.to.prefix);
+        }
         if let Some(heartbeat) = self.prelude.as_ref().filter(|_| index == 0) {
             message.heartbeat(heartbeat);
         }
@@ -130,6 +134,14 @@ impl Parcel<'_> {
         }
         message.info_timestamp(change.source_timestamp);
         message
+    }
+
+    /// Whether a datagram says nothing that is meant for one participant. The last never
+    /// does, which may be shorter: those before are of one size and go together.
+    fn spares_destination(&self, change: &Change, index: u32) -> bool {
+        let is_last = index.saturating_add(1) >= self.pieces(change);
+        let is_alone = self.gap.is_none() && (index > 0 || self.prelude.is_none());
+        self.is_for_all && is_alone && !is_last
     }
 
     fn finish(&self, mut message: MessageBuilder<'_>, left: &mut Left, stats: &mut WriterStats) {

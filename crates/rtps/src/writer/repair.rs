@@ -178,6 +178,7 @@ impl Writer {
             prelude: None,
             gap,
             heartbeat: None,
+            is_for_all: false,
         };
         let (begun, fragment) = reader.resume;
         let from = if begun == sequence { fragment } else { 0 };
@@ -213,6 +214,7 @@ impl Writer {
             prelude: None,
             gap: None,
             heartbeat: None,
+            is_for_all: false,
         };
         let change = self
             .history

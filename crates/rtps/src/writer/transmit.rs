@@ -10,6 +10,7 @@ use super::proxy::{Group, ReaderProxy};
 use crate::history::Change;
 use crate::id::EntityId;
 use crate::interval::Run;
+use crate::locator::RouteKind;
 use crate::outbox::Outbox;
 use crate::seq::SequenceNumber;
 use crate::stats::Tally;
@@ -232,6 +233,10 @@ impl Writer {
             prelude,
             gap,
             heartbeat: heartbeat.filter(|_| reliable && !fault!("no-heartbeat-along")),
+            is_for_all: self.config.spares_destinations
+                && group.route.kind == RouteKind::Network
+                && change.only_for.is_none()
+                && change.filtering.is_none(),
         };
         let next = parcel.send(change, from, out, left, &mut self.stats);
         let total = parcel.pieces(change);

@@ -65,6 +65,57 @@ fn on_one_host_fragments_are_63_kb_and_the_size_is_fixed_per_sample() {
     );
 }
 
+/// Bytes that a writer sends which spares destinations, or not, while `tell` lasts.
+fn bytes_of(spares: bool, kind: RouteKind, tell: impl Fn(&mut Pair, W, R)) -> usize {
+    let mut pair = Pair::new();
+    let w = pair.writer_with(0, reliable(), |config| {
+        config.spares_destinations = spares;
+    });
+    let r = pair.reader(1, reliable());
+    let config = ReaderProxyConfig {
+        guid: pair.guid(r),
+        qos: reliable().into(),
+        route: Route {
+            kind,
+            ..pair::route(pair.readers[r.0].node)
+        },
+        expects_inline_qos: false,
+        vendor: VendorId::PTEROS,
+        content_filter: None,
+    };
+    let now = pair.now();
+    pair.writers[w.0].machine.match_reader(now, config);
+    pair.reader_learns(r, w);
+    pair.run_ms(50);
+    let before = pair.net.bytes_sent;
+    tell(&mut pair, w, r);
+    pair.run_ms(50);
+    assert_eq!(pair.readers[r.0].received[0].payload, image(10_000));
+    pair.net.bytes_sent - before
+}
+
+#[test]
+fn fragments_for_all_name_no_participant_but_the_last_and_those_sent_again() {
+    let spared =
+        |kind, tell: fn(&mut Pair, W, R)| bytes_of(false, kind, tell) - bytes_of(true, kind, tell);
+    let plain = |pair: &mut Pair, w, _| {
+        pair.write(w, &image(10_000));
+    };
+    let repaired = |pair: &mut Pair, w, _| {
+        pair.net.drop_next(2, |s| matches!(s, Said::Frag(1, 3 | 5)));
+        pair.write(w, &image(10_000));
+    };
+    let directed = |pair: &mut Pair, w, r| {
+        pair.write_for(w, r, &image(10_000));
+    };
+    let info_dst_bytes = 16;
+    // Eight fragments.
+    assert_eq!(spared(RouteKind::Network, plain), 7 * info_dst_bytes);
+    assert_eq!(spared(RouteKind::Network, repaired), 7 * info_dst_bytes);
+    assert_eq!(spared(RouteKind::Network, directed), 0);
+    assert_eq!(spared(RouteKind::SameHost, plain), 0);
+}
+
 #[test]
 fn the_payload_is_not_copied_on_its_way_out() {
     let (mut pair, w, _) = joined(reliable(), reliable());
