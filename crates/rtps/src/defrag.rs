@@ -55,6 +55,7 @@ impl Default for DefragLimits {
 pub(crate) struct SampleHead {
     pub sequence: SequenceNumber,
     pub kind: ChangeKind,
+    /// A peer of this stack sends it with the last fragment alone.
     pub source_timestamp: Option<Timestamp>,
     pub by_link: bool,
     pub key_only: bool,
@@ -230,6 +231,7 @@ impl Defragmenter {
                 if let Some(partial) = self.partials.get_mut(at) {
                     let known = &mut partial.head;
                     known.passes = known.passes.or(head.passes);
+                    known.source_timestamp = known.source_timestamp.or(head.source_timestamp);
                     if known.mark.is_none() {
                         known.mark = head.mark;
                     }

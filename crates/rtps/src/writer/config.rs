@@ -46,7 +46,8 @@ pub struct WriterConfig {
     /// tells. Whoever sets this ends the match then. Off by default.
     pub doubts_readers: bool,
     /// Fragments of what is for all readers name no participant (INFO_DST) where the
-    /// network carries them and nothing goes along: 16 bytes of each frame less. Whoever
+    /// network carries them and nothing goes along: 16 bytes of each frame less, and 12
+    /// more where the peer runs this stack and need not hear the time again. Whoever
     /// else listens at the same place drops what it matches no writer of, or has. Not where the
     /// destination decides on how a datagram is protected. Off by default.
     pub spares_destinations: bool,

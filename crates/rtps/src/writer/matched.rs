@@ -67,6 +67,9 @@ impl Writer {
         let reliable = self.config.qos.reliability == Reliability::Reliable
             && config.qos.reliability == Reliability::Reliable;
         let group = self.join_group(config.guid.prefix, &config.route);
+        if let Some(group) = self.groups.get_mut(group) {
+            group.is_ours = config.vendor == VendorId::PTEROS;
+        }
         let mut reader = ReaderProxy::new(&config, reliable, group, start);
         reader.begins_now = !wants_history;
         reader.last_directed = last_wanted;
@@ -120,9 +123,13 @@ impl Writer {
             return;
         };
         let group = self.join_group(guid.prefix, &route);
-        let undeclared = self.groups.get(old).and_then(|old| old.skipped);
-        if let Some(new) = self.groups.get_mut(group).filter(|new| new.readers == 0) {
+        let old = self.groups.get(old);
+        let known = old.map(|old| (old.skipped, old.is_ours));
+        if let Some(new) = self.groups.get_mut(group).filter(|new| new.readers == 0)
+            && let Some((undeclared, is_ours)) = known
+        {
             new.skipped = undeclared;
+            new.is_ours = is_ours;
         }
         if let Some(reader) = self.reader_mut(guid) {
             reader.group = group;

@@ -115,7 +115,8 @@ impl Parcel<'_> {
         };
         let route = &self.to.route.locators;
         let mut message = out.begin(self.writer.prefix, route, bytes_max);
-        if !self.spares_destination(change, index) {
+        let is_bare = self.is_bare(change, index);
+        if !is_bare {
             message.info_destination(self.to.prefix);
         }
         if let Some(heartbeat) = self.prelude.as_ref().filter(|_| index == 0) {
@@ -132,13 +133,17 @@ impl Parcel<'_> {
                 ),
             ));
         }
-        message.info_timestamp(change.source_timestamp);
+        // Readers of this stack take it from whichever fragment has it, others from
+        // the one that comes first.
+        if !(is_bare && self.to.is_ours) {
+            message.info_timestamp(change.source_timestamp);
+        }
         message
     }
 
-    /// Whether a datagram says nothing that is meant for one participant. The last never
-    /// does, which may be shorter: those before are of one size and go together.
-    fn spares_destination(&self, change: &Change, index: u32) -> bool {
+    /// Whether a datagram has nothing but a fragment that is for all readers. The last one
+    /// may be shorter and never is bare: those before are of one size and go together.
+    fn is_bare(&self, change: &Change, index: u32) -> bool {
         let is_last = index.saturating_add(1) >= self.pieces(change);
         let is_alone = self.gap.is_none() && (index > 0 || self.prelude.is_none());
         self.is_for_all && is_alone && !is_last

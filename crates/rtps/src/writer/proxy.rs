@@ -274,6 +274,8 @@ pub(super) struct Group {
     pub silence: Option<i64>,
     /// When it is asked for acknowledgements.
     pub asking: Asking,
+    /// It runs this stack.
+    pub is_ours: bool,
     /// The only reader in it, else UNKNOWN.
     pub sole: EntityId,
     /// The lowest number meant for any of them.
@@ -300,6 +302,7 @@ impl Group {
             unheard: 0,
             silence: None,
             asking: Asking::new(heartbeat),
+            is_ours: false,
             sole: EntityId::UNKNOWN,
             start: i64::MAX,
             hears_ends: false,

@@ -66,7 +66,11 @@ fn on_one_host_fragments_are_63_kb_and_the_size_is_fixed_per_sample() {
 }
 
 /// Bytes that a writer sends which spares destinations, or not, while `tell` lasts.
-fn bytes_of(spares: bool, kind: RouteKind, tell: impl Fn(&mut Pair, W, R)) -> usize {
+fn bytes_of(
+    spares: bool,
+    (kind, vendor): (RouteKind, VendorId),
+    tell: impl Fn(&mut Pair, W, R),
+) -> usize {
     let mut pair = Pair::new();
     let w = pair.writer_with(0, reliable(), |config| {
         config.spares_destinations = spares;
@@ -80,7 +84,7 @@ fn bytes_of(spares: bool, kind: RouteKind, tell: impl Fn(&mut Pair, W, R)) -> us
             ..pair::route(pair.readers[r.0].node)
         },
         expects_inline_qos: false,
-        vendor: VendorId::PTEROS,
+        vendor,
         content_filter: None,
     };
     let now = pair.now();
@@ -97,7 +101,7 @@ fn bytes_of(spares: bool, kind: RouteKind, tell: impl Fn(&mut Pair, W, R)) -> us
 #[test]
 fn fragments_for_all_name_no_participant_but_the_last_and_those_sent_again() {
     let spared =
-        |kind, tell: fn(&mut Pair, W, R)| bytes_of(false, kind, tell) - bytes_of(true, kind, tell);
+        |to, tell: fn(&mut Pair, W, R)| bytes_of(false, to, tell) - bytes_of(true, to, tell);
     let plain = |pair: &mut Pair, w, _| {
         pair.write(w, &image(10_000));
     };
@@ -108,12 +112,46 @@ fn fragments_for_all_name_no_participant_but_the_last_and_those_sent_again() {
     let directed = |pair: &mut Pair, w, r| {
         pair.write_for(w, r, &image(10_000));
     };
+    let far = (RouteKind::Network, VendorId::PTEROS);
     let info_dst_bytes = 16;
     // Eight fragments.
-    assert_eq!(spared(RouteKind::Network, plain), 7 * info_dst_bytes);
-    assert_eq!(spared(RouteKind::Network, repaired), 7 * info_dst_bytes);
-    assert_eq!(spared(RouteKind::Network, directed), 0);
-    assert_eq!(spared(RouteKind::SameHost, plain), 0);
+    assert_eq!(spared(far, plain), 7 * info_dst_bytes);
+    assert_eq!(spared(far, repaired), 7 * info_dst_bytes);
+    assert_eq!(spared(far, directed), 0);
+    assert_eq!(spared((RouteKind::SameHost, VendorId::PTEROS), plain), 0);
+}
+
+#[test]
+fn a_peer_of_this_stack_hears_the_time_with_the_last_fragment_others_with_each() {
+    const TIME: Timestamp = Timestamp::from_nanos(1_700_000_000_123_456_789);
+    fn write(pair: &mut Pair, w: W) {
+        let change = NewChange {
+            payload: Bytes::from(image(10_000)),
+            source_timestamp: Some(TIME),
+            ..NewChange::default()
+        };
+        pair.try_write(w, change).expect("room");
+    }
+    let whole = |pair: &mut Pair, w, r: R| {
+        write(pair, w);
+        pair.run_ms(20);
+        assert_eq!(pair.readers[r.0].received[0].source_timestamp, Some(TIME));
+    };
+    let without_its_end = |pair: &mut Pair, w, r: R| {
+        pair.net.drop_next(1, |s| matches!(s, Said::Frag(1, 8)));
+        write(pair, w);
+        pair.run_ms(20);
+        assert_eq!(pair.readers[r.0].received[0].source_timestamp, Some(TIME));
+    };
+    let spared = |vendor, tell: fn(&mut Pair, W, R)| {
+        let to = (RouteKind::Network, vendor);
+        bytes_of(false, to, tell) - bytes_of(true, to, tell)
+    };
+    let (info_dst_bytes, info_ts_bytes) = (16, 12);
+    let both = 7 * (info_dst_bytes + info_ts_bytes);
+    assert_eq!(spared(VendorId::PTEROS, whole), both);
+    assert_eq!(spared(VendorId::PTEROS, without_its_end), both);
+    assert_eq!(spared(VendorId::FAST_DDS, whole), 7 * info_dst_bytes);
 }
 
 #[test]

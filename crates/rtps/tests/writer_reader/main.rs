@@ -26,7 +26,7 @@ use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability
 use pteros_rtps::reader::ReaderEvent;
 use pteros_rtps::receiver::{MessageReader, Source};
 use pteros_rtps::seq::SequenceNumber;
-use pteros_rtps::time::Duration;
+use pteros_rtps::time::{Duration, Timestamp};
 use pteros_rtps::wire::{AckNack, Gap, Header, Heartbeat, SequenceSet, Submessage};
 use pteros_rtps::writer::{NewChange, ReaderProxyConfig, WriteError, WriterEvent};
 
