@@ -353,10 +353,11 @@ impl Hub {
             return false;
         }
         let has_room = || {
-            self.pool.hush();
             self.reclaim();
             self.pool.counts().free > 0
         };
+        // What is found now is told here. Not so what comes back behind the second look.
+        self.pool.hush();
         if !has_room() {
             starve(starved);
             seen = starved.load(Ordering::Relaxed);
